@@ -6,8 +6,7 @@ from __future__ import annotations
 
 import os
 import sys
-import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -26,7 +25,7 @@ from context_graph.errors import CommandLineError, ConfigError, InvalidInputErro
 from context_graph.system.small_files import replacing
 from context_graph.text.units import counted, size
 from context_graph.view import rows
-from context_graph.view.source import Replaced
+from context_graph.view.source import Replaced, in_thread
 from context_graph.wire.client.follow import Following, follow
 from context_graph.wire.frames import FOLLOWS
 
@@ -271,10 +270,10 @@ def view(theme: str | None, db_path: str | None) -> None:
         raise UsageError("`view` needs a terminal; `context-graph-cli status` prints the state as text")
     _need("textual", "`view` needs Textual")
     source = OwnerSource(db_path)
-    first = _asked(source.health)  # the owner answers while Textual is loaded
+    first = in_thread(source.health)  # the owner answers while Textual is loaded
     from context_graph.view.terminal.app import ViewApp
 
-    app = ViewApp(source, partial(moment, "the time"), first, theme or "")
+    app = ViewApp(source, partial(moment, "the time"), first.result, theme or "")
     app.run()
     if app.return_code:
         raise SystemExit(app.return_code)
@@ -287,29 +286,6 @@ def _need(module: str, needs: str) -> None:
             f"{needs}, which is not installed; `uv tool install 'context-graph-cli[view]'` or "
             "`pip install 'context-graph-core[view]'` brings it; `context-graph-cli status` works without"
         )
-
-
-def _asked(call: Callable[[], rows.Health]) -> Callable[[], rows.Health]:
-    """Run ``call`` in a thread now; what is returned waits for its answer and gives it, or its error."""
-    answer: list[rows.Health] = []
-    failed: list[Exception] = []
-
-    def run() -> None:
-        try:
-            answer.append(call())
-        except Exception as error:  # raised again where the answer is awaited
-            failed.append(error)
-
-    thread = threading.Thread(target=run, daemon=True)
-    thread.start()
-
-    def wait() -> rows.Health:
-        thread.join()
-        if failed:
-            raise failed[0]
-        return answer[0]
-
-    return wait
 
 
 def report(since: int | None, output: str, open_: bool, db_path: str | None) -> None:

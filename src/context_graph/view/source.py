@@ -6,10 +6,34 @@ names a part that changed.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import NamedTuple, Protocol
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future
+from typing import Final, NamedTuple, Protocol, TypeVar
 
 from context_graph.view import rows
+
+Found = TypeVar("Found")
+ASKS: Final = "asks"
+"""Name of a thread that asks the owner."""
+
+
+def in_thread(call: Callable[[], Found]) -> Future[Found]:
+    """Run ``call`` in a thread that nobody waits for when the view ends.
+
+    Threads of a pool would be: a person who quits while a consolidation runs would wait for it.
+    """
+    answer: Future[Found] = Future()
+    answer.set_running_or_notify_cancel()
+
+    def run() -> None:
+        try:
+            answer.set_result(call())
+        except Exception as error:  # told to whoever waits for the answer
+            answer.set_exception(error)
+
+    threading.Thread(target=run, name=ASKS, daemon=True).start()
+    return answer
 
 
 class Replaced(NamedTuple):

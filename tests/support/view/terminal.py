@@ -14,8 +14,8 @@ from textual.keys import _character_to_key
 from textual.pilot import Pilot
 
 from context_graph.cli.console.moments import moment
+from context_graph.view.source import ASKS
 from context_graph.view.terminal.app import ViewApp
-from context_graph.view.terminal.pane import ASKS
 
 NARROW, WIDE = (80, 24), (160, 50)
 _WAIT_S: Final = 45.0

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
-from typing import Final, TypeVar
+from functools import partial
+from typing import Any, Final, TypeVar
 
 import msgspec
 
@@ -94,7 +95,8 @@ class _Gathering:
         source = self._source
         memories, total = self._memories(MEMORIES, is_forgotten=False)
         forgotten, _ = self._memories(min(_FORGOTTEN, MEMORIES - len(memories)), is_forgotten=True)
-        sessions, sessions_total = self._sessions()
+        ask_sessions = partial(source.sessions, limit=_PAGE)
+        sessions, sessions_total = self._paged("sessions", ask_sessions, "last_ms", _SESSIONS)
         runs, ledger, gates = self._runs(), self._ledger(), self._gates()
         return Report(
             since_ms=self._since_ms,
@@ -127,40 +129,29 @@ class _Gathering:
         return at_ms >= self._begin
 
     def _memories(self, room: int, *, is_forgotten: bool) -> tuple[list[MemoryRow], int]:
-        rows: list[MemoryRow] = []
+        ask = partial(self._source.memories, forgotten=is_forgotten, limit=_PAGE, chars=WHOLE_CHARS)
+        what = "forgotten memories" if is_forgotten else "memories"
+        return self._paged(what, ask, "created_ms", room, is_newest_first=not is_forgotten)
 
-        def ask() -> int:
+    def _paged(
+        self, what: str, ask: Callable[..., Any], time: str, room: int, *, is_newest_first: bool = True
+    ) -> tuple[list[Any], int]:
+        """Return rows of the span, page by page, and how many there are; ``time`` is the field of theirs."""
+        rows: list[Any] = []
+
+        def read() -> int:
             cursor, total = "", 0
             while len(rows) < room:
-                page = self._source.memories(
-                    forgotten=is_forgotten, cursor=cursor, limit=_PAGE, chars=WHOLE_CHARS
-                )
-                kept = [row for row in page.rows if self._kept(row.created_ms)]
+                page = ask(cursor=cursor)
+                kept = [row for row in page.rows if self._kept(getattr(row, time))]
                 rows.extend(kept)
                 cursor, total = page.next_cursor, page.total
-                if not cursor or (not is_forgotten and len(kept) < len(page.rows)):  # newest first
+                if not cursor or (is_newest_first and len(kept) < len(page.rows)):
                     break
             return total
 
-        total = self._asked("forgotten memories" if is_forgotten else "memories", ask, 0)
+        total = self._asked(what, read, 0)
         return rows[:room], total
-
-    def _sessions(self) -> tuple[list[SessionRow], int]:
-        rows: list[SessionRow] = []
-
-        def ask() -> int:
-            cursor, total = "", 0
-            while len(rows) < _SESSIONS:
-                page = self._source.sessions(cursor=cursor, limit=_PAGE)
-                kept = [row for row in page.rows if self._kept(row.last_ms)]
-                rows.extend(kept)
-                cursor, total = page.next_cursor, page.total
-                if not cursor or len(kept) < len(page.rows):
-                    break
-            return total
-
-        total = self._asked("sessions", ask, 0)
-        return rows[:_SESSIONS], total
 
     def _runs(self) -> list[RunRow]:
         none: Sequence[RunRow] = ()

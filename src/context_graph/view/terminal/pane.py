@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import threading
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar, Final, Protocol, TypeVar, cast
+from typing import Any, ClassVar, Final, Protocol, cast
 
 from rich.text import Text
 from textual.app import ComposeResult
@@ -18,18 +16,14 @@ from textual.worker import Worker
 
 from context_graph.errors import ContextGraphError
 from context_graph.view.safe import one_line
-from context_graph.view.source import Source
+from context_graph.view.source import Found, Source, in_thread
 from context_graph.view.terminal.page import Reader
 from context_graph.view.terminal.table import Column, Table
 
-ASKS: Final = "asks"
-"""Name of a thread that asks the owner."""
 _SOON_S: Final = 0.3
 """While a session runs its store changes many times a second; a screen is drawn again this often at most."""
 _REST_S: Final = 0.08
 """The cursor rests this long before what it is on is asked for."""
-
-Found = TypeVar("Found")
 
 
 @dataclass(frozen=True)
@@ -38,35 +32,6 @@ class Undo:
 
     words: str
     call: Callable[[], str]
-
-
-async def in_thread(call: Callable[[], Found]) -> Found:
-    """Return what ``call`` returns or raises, run in a thread that nobody waits for when the view ends.
-
-    asyncio.to_thread would: a person who quits while a consolidation runs would wait for it.
-    """
-    loop = asyncio.get_running_loop()
-    answer: asyncio.Future[Found] = loop.create_future()
-
-    def settle(result: Found | None, error: Exception | None) -> None:
-        if answer.done():  # a newer question has taken its place
-            return
-        if error is not None:
-            answer.set_exception(error)
-        else:
-            answer.set_result(cast("Found", result))
-
-    def run() -> None:
-        result, failed = None, None
-        try:
-            result = call()
-        except Exception as error:  # told to whoever waits for the answer
-            failed = error
-        with suppress(RuntimeError):  # the view has ended
-            loop.call_soon_threadsafe(settle, result, failed)
-
-    threading.Thread(target=run, name=ASKS, daemon=True).start()
-    return await answer
 
 
 class View(Protocol):
@@ -149,24 +114,20 @@ class Pane(Container):
         self.ask(call, done, failed, "rows")
 
     def ask(
-        self,
-        call: Callable[[], Found],
-        then: Callable[[Found], None],
-        failed: Callable[[str], None],
-        group: str,
+        self, call: Callable[[], Found], then: Callable[[Found], None], failed: Callable[[str], None], of: str
     ) -> None:
-        """Run ``call`` in a thread, then ``then``; a newer question of the same ``group`` drops this one."""
+        """Run ``call`` in a thread, then ``then``; a newer question of the group ``of`` drops this one."""
 
         async def asked() -> None:
             try:
-                answer = await in_thread(call)
+                answer = await asyncio.wrap_future(in_thread(call))
             except (ContextGraphError, OSError, ValueError) as error:
                 failed(one_line(str(error)) or type(error).__name__)
             else:
                 then(answer)
 
         # Not `asked()`: a question dropped before it begins would leave a coroutine that nobody awaits.
-        _: Worker[None] = self.run_worker(asked, group=group, exclusive=True)
+        _: Worker[None] = self.run_worker(asked, group=of, exclusive=True)
 
     def problem(self, words: str) -> None:
         """Tell what is wrong above the rows, or with "" that nothing is."""
