@@ -32,16 +32,8 @@ def start(timeout: float, as_json: bool) -> None:
         wait_ready(root, time.monotonic() + timeout, starting)
     owner = owner_view(timeout)
     if as_json:
-        print(
-            json.dumps(
-                {
-                    "started": bool(starting.pid),
-                    "pid": owner["pid"],
-                    "version": owner["version"],
-                    "root": str(root),
-                }
-            )
-        )
+        did = {"started": bool(starting.pid), "pid": owner["pid"], "version": owner["version"]}
+        print(json.dumps({**did, "root": str(root)}))
         return
     word = "started" if starting.pid else "already runs"
     print(f"owner {word}: pid {owner['pid']}, version {owner['version']}, data root {root}")

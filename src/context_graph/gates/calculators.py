@@ -79,8 +79,7 @@ def _base(repo: Repo, branch: str, until: float) -> str:
     if not shared:
         return "HEAD"
     ahead = {
-        commit: int(_git(repo, ["rev-list", "--count", f"{commit}..HEAD"], until) or b"0")
-        for commit in shared
+        base: int(_git(repo, ["rev-list", "--count", f"{base}..HEAD"], until) or b"0") for base in shared
     }
     return min(ahead, key=lambda commit: (ahead[commit], commit))
 

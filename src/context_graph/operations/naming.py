@@ -39,8 +39,7 @@ def memory_named(memex: Memex, text: str, parameter: str = "node_id") -> UUID:
         raise InvalidParamsError.of(parameter, f"is {text!r:.80}; give a UUID or its first digits")
     if len(digits) < _MIN_CHARS:
         raise InvalidParamsError.of(
-            parameter,
-            f"is {text!r}, too short to name a memory; give at least {_MIN_CHARS} of its characters",
+            parameter, f"is {text!r}, too short to name a memory; give at least {_MIN_CHARS} of its digits"
         )
     ids = memex.ids_with_prefix(start, _SHOWN + 1)
     if not ids:

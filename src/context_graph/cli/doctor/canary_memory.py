@@ -200,11 +200,8 @@ def _through(client: McpClient, trial: MemoryTrial) -> None:
     try:
         ids = _timed(trial, "recall", lambda: _found(client, text, {"tags": [TAG]}))
         if node_id not in ids:
-            trial.findings.append(
-                Finding(
-                    ERROR, "a memory that was just stored can't be found", "`context-graph-cli memory stats`"
-                )
-            )
+            cure = "`context-graph-cli memory stats`"
+            trial.findings.append(Finding(ERROR, "a memory that was just stored can't be found", cure))
     finally:
         _timed(trial, "forget", lambda: _forget(client, node_id))
     if node_id in _found(client, text, {"tags": [TAG]}):

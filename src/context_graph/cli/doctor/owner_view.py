@@ -156,18 +156,16 @@ def look_findings(look: Mapping[str, Any]) -> list[Finding]:
                 "what is there is in use; a backup may have what is missing (`context-graph-cli restore`)",
             )
         )
-    counts = {**look, "damaged": look.get("sessions", {}).get("damaged")}
+    seen = {**look, "damaged": look.get("sessions", {}).get("damaged")}
     findings += [
-        Finding(level, f"{counts[name]} {text}", cure)
-        for name, level, text, cure in _COUNTED
-        if counts.get(name)
+        Finding(level, f"{seen[name]} {text}", cure) for name, level, text, cure in _COUNTED if seen.get(name)
     ]
     memory = look.get("memory", {})
     return [
         *findings,
         *_index_findings(memory),
         *_ledger_findings(memory),
-        *_exchange_findings(look),
+        *_sync_findings(look),
         *_extra(look),
     ]
 
@@ -184,7 +182,7 @@ def _extra(look: Mapping[str, Any]) -> list[Finding]:
     return [Finding(NOTE, text, "`uv tool install 'context-graph-cli[minilm]'`, then `owner restart`")]
 
 
-def _exchange_findings(look: Mapping[str, Any]) -> list[Finding]:
+def _sync_findings(look: Mapping[str, Any]) -> list[Finding]:
     """Return memories of a folder that is gone; places out of reach, and what was not taken from them."""
     findings = [Finding(NOTE, look["elsewhere"])] if look.get("elsewhere") else []
     for exchange in look.get("exchanges", ()):

@@ -153,10 +153,7 @@ COMMANDS: Final = (
         Option("--team", "All projects of this team; for an administrator.", "NAME"),
         Option("--project", "With --team: only this project.", "NAME"),
         Option(
-            "--mode",
-            "light: merge and forget; deep: connect as well.",
-            choices=("light", "deep"),
-            default="deep",
+            "--mode", "light: merge and forget; deep: connect too.", choices=("light", "deep"), default="deep"
         ),
         Option(
             "--workers",

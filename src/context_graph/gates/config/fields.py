@@ -41,18 +41,14 @@ class Problems:
             self.entries.append([level, f"{where}: {text}"])
 
     def unknown(
-        self,
-        where: str,
-        mapping: Mapping[object, object],
-        known: Collection[str],
-        elsewhere: Collection[str] = (),
+        self, where: str, raw: Mapping[object, object], known: Collection[str], foreign: Collection[str] = ()
     ) -> None:
         """Report unknown keys, each with the known key that was probably meant."""
-        for key in mapping:
+        for key in raw:
             if key in known:
                 continue
             path = f"{where}.{key}".lstrip(".")
-            if key in elsewhere:
+            if key in foreign:
                 self.note(path, "a key of the original; it has no effect here")
                 continue
             import difflib  # for a mistake alone
@@ -383,7 +379,7 @@ def hook_settings(value: object, problems: Problems) -> dict[str, Any]:
     hooks = value if isinstance(value, dict) else {}
     sections = dict.fromkeys(key.name.rpartition(".")[0] for key in HOOKS)
     tops = {path.partition(".")[0] for path in sections}
-    problems.unknown("hooks", hooks, tops, elsewhere=_HOOKS_ELSEWHERE)
+    problems.unknown("hooks", hooks, tops, foreign=_HOOKS_ELSEWHERE)
     settings: dict[str, Any] = {}
     for path in sections:
         section = _section(hooks, path, problems)

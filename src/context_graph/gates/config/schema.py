@@ -64,7 +64,7 @@ def check(merged: Mapping[object, object], templates: Mapping[str, dict[str, str
     Cost: milliseconds; done when a file changed.
     """
     problems = fields.Problems()
-    problems.unknown("", merged, TOP_KEYS, elsewhere=WITHOUT_EFFECT)
+    problems.unknown("", merged, TOP_KEYS, foreign=WITHOUT_EFFECT)
     enabled = merged.get("enabled", True)
     if not isinstance(enabled, bool):
         problems.error("enabled", f"{fields.show(enabled)} is neither true nor false; taken as true")

@@ -136,8 +136,7 @@ def _add(
 
 def _moves_tips(entry: Requirement, event: GateEvent, context: EvaluationContext) -> bool:
     return bool(command_of(event.hook.tool_input)) and any(
-        entry in matching(context.rules, event.hook.tool_name, {"command": f"git {words}"})
-        for words in _MOVERS
+        entry in matching(context.rules, event.hook.tool_name, {"command": f"git {move}"}) for move in _MOVERS
     )
 
 

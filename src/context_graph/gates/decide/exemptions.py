@@ -110,12 +110,8 @@ def is_own_command(command: str) -> bool:
 def _is_quiet(command: ShellCommand) -> bool:
     """Return whether it has no file, input or variable beside it, and no word that only a run would tell."""
     plain = not any(UNKNOWN in word for word in command.words)
-    return (
-        plain
-        and not command.assigned
-        and not command.text
-        and all(path == "/dev/null" for path in command.writes)
-    )
+    writes_nothing = all(path == "/dev/null" for path in command.writes)
+    return plain and writes_nothing and not (command.assigned or command.text)
 
 
 def _is_call(words: Sequence[str]) -> bool:

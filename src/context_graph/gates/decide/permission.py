@@ -104,12 +104,8 @@ def _is_whole(target: str, own: Collection[str], *, moved: bool) -> bool:
     folder, _, last = path.rpartition("/")
     if last in ("*", ".*", UNKNOWN) and (folder or path != UNKNOWN):
         path = folder or ("/" if target.startswith("/") else ".")
-    return (
-        path in _WHOLE
-        or path in _SYSTEM
-        or path.removesuffix("/.git") in whole
-        or set(path.split("/")) == {".."}
-    )
+    is_known = path in _WHOLE or path in _SYSTEM
+    return is_known or path.removesuffix("/.git") in whole or set(path.split("/")) == {".."}
 
 
 def _of_git(command: ShellCommand) -> str:

@@ -159,12 +159,9 @@ def _wanted(decision: Decision, project: Project) -> list[Requirement]:
 
 def _judged_by_text(decision: Decision, project: Project, wanted: list[Requirement]) -> list[Requirement]:
     """Return those of ``wanted`` that PreToolUse has not asked for, as it does where the text is plain."""
-    parts = [part for part in acted_on(decision.event) if part.project.is_same(project)]
-    asked = [
-        e
-        for part in parts or [Part(project)]
-        for e in part.triggered(decision.rules(project), decision.event)
-    ]
+    event, rules = decision.event, decision.rules(project)
+    parts = [part for part in acted_on(event) if part.project.is_same(project)] or [Part(project)]
+    asked = [entry for part in parts for entry in part.triggered(rules, event)]
     return [entry for entry in wanted if entry not in asked]
 
 

@@ -139,9 +139,7 @@ class SessionNumbers:
         """Record that the session starts or goes on in that project; of many sessions keep the newest."""
         _sweep_metrics(self._folder)
         self._change(
-            lambda metrics: metrics.update(
-                project_dir=project, branch=branch, ended_at=None, duration_seconds=None
-            )
+            lambda kept: kept.update(project_dir=project, branch=branch, ended_at=None, duration_seconds=None)
         )
 
     def over(self) -> None:
@@ -149,9 +147,7 @@ class SessionNumbers:
         end = int(self._now)
         if os.path.exists(self._path()):
             self._change(
-                lambda metrics: metrics.update(
-                    ended_at=end, duration_seconds=max(0, end - int(metrics["started_at"]))
-                )
+                lambda kept: kept.update(ended_at=end, duration_seconds=max(0, end - int(kept["started_at"])))
             )
 
     def _change(self, apply: Callable[[dict[str, Any]], object]) -> None:

@@ -198,15 +198,8 @@ def _is_whole(call: Entry) -> bool:
     named = all(isinstance(use, list) and len(use) == 3 and _are_texts(use[:2]) for use in uses)
     armed = all(isinstance(pair, list) and len(pair) == 2 and _are_texts(pair) for pair in arms)
     whole = all(isinstance(tip, dict) for tip in tips.values()) and isinstance(call.get("pid", 0), int)
-    files = call.get("files", [])
-    return (
-        named
-        and armed
-        and whole
-        and number(call.get("at")) > 0
-        and isinstance(files, list)
-        and _are_texts(files)
-    )
+    listed = isinstance(files := call.get("files", []), list) and _are_texts(files)
+    return named and armed and whole and listed and number(call.get("at")) > 0
 
 
 def _are_texts(values: list[Any]) -> bool:

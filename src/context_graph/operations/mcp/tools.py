@@ -154,11 +154,7 @@ def memory_tools() -> list[Tool]:
 
 def _says(operation: Operation) -> str:
     """Return its description; a loaded tool's ends with the names of what its schema leaves out."""
-    left = [
-        parameter.name
-        for parameter in parameters(operation.arguments)
-        if not parameter.listed and operation.loaded
-    ]
+    left = [field.name for field in parameters(operation.arguments) if not field.listed and operation.loaded]
     return f"{operation.says} Also takes {', '.join(left)}." if left else operation.says
 
 
@@ -226,11 +222,7 @@ def _type_of(kind: Any) -> Schema:
 
 
 def _called(operation: Operation, name: str, call: ToolCall) -> ToolResult | Deferred:
-    hidden = [
-        parameter.name
-        for parameter in parameters(operation.arguments)
-        if parameter.extra("only") == "command"
-    ]
+    hidden = [field.name for field in parameters(operation.arguments) if field.extra("only") == "command"]
     arguments = read(operation.arguments, call.arguments, name, hidden)
     if not _is_trial(call):
         return _run(call, arguments)

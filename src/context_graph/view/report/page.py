@@ -93,8 +93,7 @@ def _rendered(report: Report, made: Mapping[str, tables.Table], chars: int, most
             "drift": charts.drift_line(report.map.drift),
         },
         details=[
-            (session, charts.session_line(session, tip_chars), _session(session))
-            for session in report.details
+            (detail, charts.session_line(detail, tip_chars), _session(detail)) for detail in report.details
         ],
     )  # fmt: skip
     return text.encode("utf-8", "backslashreplace")

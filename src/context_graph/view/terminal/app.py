@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Sequence
+from importlib import import_module
 from typing import ClassVar, Final
 
 from rich.text import Text
@@ -33,6 +34,8 @@ _TITLES: Final = {
     "effect": "Effect",
 }
 """The parts of `rows.PARTS` in their order, as people call them."""
+_MODULES: Final = {"effect": "ledger"}
+"""The modules of screens, where they are not called as the part."""
 _OPENS: Final = {"memory": "memories", "session": "sessions", "run": "runs"}
 """The screen that opens each kind of link."""
 _KEYS: Final = (
@@ -279,21 +282,8 @@ class ViewApp(App[None]):
 
 def make_pane(part: str, source: Source) -> Pane:
     """Return a screen; its module is loaded here, after the first picture."""
-    kind: type[Pane]
-    if part == "memories":
-        from context_graph.view.terminal.memories import MemoriesPane as kind
-    elif part == "ledger":
-        from context_graph.view.terminal.ledger import LedgerPane as kind
-    elif part == "sessions":
-        from context_graph.view.terminal.sessions import SessionsPane as kind
-    elif part == "runs":
-        from context_graph.view.terminal.runs import RunsPane as kind
-    elif part == "gates":
-        from context_graph.view.terminal.gates import GatesPane as kind
-    elif part == "map":
-        from context_graph.view.terminal.map import MapPane as kind
-    else:
-        from context_graph.view.terminal.ledger import EffectPane as kind
+    module = import_module(f"context_graph.view.terminal.{_MODULES.get(part, part)}")
+    kind: type[Pane] = getattr(module, f"{part.capitalize()}Pane")
     return kind(source)
 
 
