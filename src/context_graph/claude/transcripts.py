@@ -11,6 +11,7 @@ import os
 from collections import Counter
 from collections.abc import Iterator, Mapping, MutableSet
 from datetime import datetime
+from itertools import islice
 from operator import itemgetter
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -120,9 +121,7 @@ def what_else(path: Path) -> str:
     Raises OSError where it can't be read.
     """
     odd = Counter[str]()
-    first = [
-        line for line, _ in zip(lines_of(path, odd), range(_FIRST_LINES), strict=False) if line is not None
-    ]
+    first = [line for line in islice(lines_of(path, odd), _FIRST_LINES) if line is not None]
     if not first:
         return "no JSON lines" if odd["lines"] else ""
     if any(line.keys() & {"sessionId", "uuid", "parentUuid", "leafUuid"} for line in first):

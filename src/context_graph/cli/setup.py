@@ -119,9 +119,8 @@ def setup(
         _remove(scope, asked)
         return
     program = "" if scope.name == "project" else _without_shell()
-    _install(
-        scope, Options(servers, server_name, skills, permissions, status_line, strict_gates, program), asked
-    )
+    options = Options(servers, server_name, skills, permissions, status_line, strict_gates, program)
+    _install(scope, options, asked)
 
 
 @dataclass(frozen=True, slots=True)

@@ -66,10 +66,8 @@ def _fill(app: typer.Typer, group: str, commands: Iterable[Command]) -> None:
         # A backspace alone on a line is click's mark for a paragraph that is not to be wrapped: an example
         # that is wrapped can't be copied.
         text = command.help.replace("\n\nExample:", "\n\n\b\nExample:")
-        register = inner.get(within, app).command(
-            word, cls=_PlainCommand, short_help=command.short, help=text
-        )
-        register(_function(command))
+        within_it = inner.get(within, app)
+        within_it.command(word, cls=_PlainCommand, short_help=command.short, help=text)(_function(command))
 
 
 def _function(command: Command) -> Callable[..., None]:

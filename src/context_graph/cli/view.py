@@ -243,9 +243,7 @@ def _surroundings(db_path: str | None) -> tuple[bool, list[rows.Line]]:
     free = f", {size(use['free_bytes'])} free" if "free_bytes" in use else ""
     state = "on" if own["on"] else "off"
     lines = [
-        rows.Line(
-            "hooks", f"set up for {counted(len(events), 'event')}" if events else "none are set up here"
-        ),
+        rows.Line("hooks", f"set up for {counted(len(events), 'event')}" if events else "none are set up"),
         rows.Line("Claude's memory", f"{state}, {counted(own['files'], 'file')}, {size(own['bytes'])}"),
         rows.Line(_DISK, f"{size(use['store_bytes'])} for this project{free}"),
     ]

@@ -12,6 +12,8 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import Any, Final
 from uuid import UUID
 
+import msgspec
+
 from context_graph.memory.context.inject import Injection
 from context_graph.memory.editing import Forgotten
 from context_graph.memory.evidence import Verdict
@@ -222,9 +224,7 @@ def injection_view(memex: Memex, injection: Injection, level: VerbosityLevel | N
         return {**view, **({} if ids else {"note": NOTHING_FOUND}), "metadata": injection.metadata}
     view["utl_metrics"] = injection.utl_metrics.as_dict()
     if level is VerbosityLevel.FULL_INSIGHTS:
-        view["utl_scores"] = [
-            {"id": str(node.id), **_scores(node)} for node in injection.nodes[:MAX_DETAILED]
-        ]
+        view["utl_scores"] = [{"id": str(row.id), **_scores(row)} for row in injection.nodes[:MAX_DETAILED]]
         view = _insights(injection.insights) | view
     return view | injection.metadata | ({} if ids else {"note": NOTHING_FOUND})
 
@@ -347,33 +347,15 @@ def changed_view(memories: Sequence[MemoryNode], count: int) -> dict[str, Any]:
 
 def undone_view(undone: Undone) -> dict[str, Any]:
     """Return the result of undoing a consolidation."""
-    return {
-        "token": None if undone.token is None else str(undone.token),
-        "undone": str(undone.undone),
-        "mode": undone.mode,
-        "restored": undone.restored,
-        "forgotten": undone.forgotten,
-        "changed": undone.changed,
-        "edges": undone.edges,
-        "kept_count": len(undone.kept),
-        "kept": list(undone.kept[:_LISTED]),
-    }
+    kept = {"kept_count": len(undone.kept), "kept": list(undone.kept[:_LISTED])}
+    return {**msgspec.to_builtins(undone), **kept}
 
 
 def run_view(run: Run) -> dict[str, Any]:
     """Return one past consolidation."""
-    return {
-        "token": str(run.token),
-        "mode": run.mode,
-        "by": run.by,
-        "at_ms": run.at_ms,
-        "first_commit": run.first,
-        "last_commit": run.last,
-        "counts": dict(run.counts),
-        "details": dict(run.details),
-        "undoes": None if run.undoes is None else str(run.undoes),
-        "undone_by": None if run.undone_by is None else str(run.undone_by),
-    }
+    view: dict[str, Any] = msgspec.to_builtins(run)
+    del view["parts"]
+    return {"first_commit": view.pop("first"), "last_commit": view.pop("last"), **view}
 
 
 def version_view(version: Version) -> dict[str, Any]:

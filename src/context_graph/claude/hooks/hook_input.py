@@ -27,9 +27,7 @@ _CURE: Final = "send the client's hook JSON, or hook_type, session_id, timestamp
 _BOM: Final = b"\xef\xbb\xbf"
 """PowerShell 5 puts one before what it pipes."""
 
-_GATED_TEXTS: Final = (
-    *("tool_name", "tool_use_id", "prompt", "source", "reason", "agent_id", "command_name"),
-)
+_GATED_TEXTS: Final = ("tool_name", "tool_use_id", "prompt", "source", "reason", "agent_id", "command_name")
 _TOOL_KINDS: Final = frozenset(event.kind for event in EVENTS if event.tools)
 
 _KIND_OF_NAME: Final = {event.name: event.kind for event in EVENTS}

@@ -109,7 +109,7 @@ CONTEXT_CHARS = 10_000
 
 _EVENTS = {event.name: event for event in EVENTS}
 
-_CUT_MARK = "\n[cut]"
+_CUT = "\n[cut]"
 
 _TASKS, _RUNNING = 200, ("running", "pending")
 
@@ -175,13 +175,11 @@ def cut(text: str, *, keep_end: bool = False) -> str:
     units = clean.encode("utf-16-le")
     if len(units) <= 2 * CONTEXT_CHARS:
         return clean
-    keep = 2 * (CONTEXT_CHARS - len(_CUT_MARK))
+    keep = 2 * (CONTEXT_CHARS - len(_CUT))
     if not keep_end:
-        return units[:keep].decode("utf-16-le", "ignore") + _CUT_MARK
+        return units[:keep].decode("utf-16-le", "ignore") + _CUT
     half = keep // 4 * 2  # of each end, in whole units
-    return (
-        units[:half].decode("utf-16-le", "ignore") + _CUT_MARK + units[-half:].decode("utf-16-le", "ignore")
-    )
+    return units[:half].decode("utf-16-le", "ignore") + _CUT + units[-half:].decode("utf-16-le", "ignore")
 
 
 def render(event_name: str, *, context: str = "", system_message: str = "", refusal: str = "") -> bytes:

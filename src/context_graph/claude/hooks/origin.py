@@ -41,9 +41,7 @@ _OF_THE_CLIENT = frozenset(
 )
 """Slash commands that set the client up: their arguments say nothing of the work."""
 
-_REPORTS = frozenset(
-    ("task-notification", "teammate-message", "agent-message", "cross-session-message", "tick")
-)
+_REPORTS = ("task-notification", "teammate-message", "agent-message", "cross-session-message", "tick")
 _CLIENT_SAYS = (
     *("API Error", "No response requested", "[Request interrupted", "Execution error", "Prompt is too long"),
 )

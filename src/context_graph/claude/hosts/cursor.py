@@ -109,9 +109,7 @@ def from_claude(event: str, document: Json) -> Json:
     return made
 
 
-_TELLS: Final = frozenset(
-    {"SessionStart", "UserPromptSubmit", "PreToolUse", "PostToolUse", "PostToolUseFailure"}
-)
+_TELLS: Final = ("SessionStart", "UserPromptSubmit", "PreToolUse", "PostToolUse", "PostToolUseFailure")
 CURSOR: Final = Host(
     "cursor",
     EVENTS,

@@ -15,6 +15,7 @@ import os
 from collections import Counter
 from collections.abc import Iterator, MutableSet
 from hashlib import sha256
+from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
@@ -172,9 +173,7 @@ def sessions_in(folder: Path, project: Path) -> list[Path]:
     paths: list[Path] = []
     try:
         with os.scandir(folder) as entries:
-            places = [
-                Path(entry) for entry, _ in zip(entries, range(MAX_FILES), strict=False) if entry.is_dir()
-            ]
+            places = [Path(entry) for entry in islice(entries, MAX_FILES) if entry.is_dir()]
     except OSError:
         return []
     for place in places:

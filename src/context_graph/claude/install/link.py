@@ -324,9 +324,7 @@ def _unit_path(env: Mapping[str, str], system: str) -> Path:
         return Path(shared) / "systemd" / "user" / UNIT
     if home.startswith("/"):
         return Path(home) / ".config" / "systemd" / "user" / UNIT
-    raise ConfigError(
-        "neither XDG_CONFIG_HOME nor HOME is an absolute path, so there is no place for the unit"
-    )
+    raise ConfigError("neither XDG_CONFIG_HOME nor HOME is an absolute path, so the unit has no place")
 
 
 def _is_foreign(made: Autostart) -> bool:

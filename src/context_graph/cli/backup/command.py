@@ -346,9 +346,7 @@ def _alone(root: Path) -> Iterator[None]:
         if lock is not None:
             break
         if time.monotonic() > end:  # hooks of running sessions start one as fast as we stop it
-            raise OwnerUnavailableError(
-                f"an owner of {root} is started again and again; end the sessions first"
-            )
+            raise OwnerUnavailableError(f"an owner of {root} is started again and again; end sessions first")
     try:
         yield
     finally:

@@ -229,9 +229,7 @@ def read_manifest(folder: Path) -> Manifest:
         )
     try:
         plain = {name: kind(record[name]) for name, kind in _PLAIN.items()}
-        files = (
-            File(str(entry["name"]), int(entry["bytes"]), str(entry["sha256"])) for entry in record["files"]
-        )
+        files = (File(str(row["name"]), int(row["bytes"]), str(row["sha256"])) for row in record["files"])
         manifest = Manifest(**plain, files=tuple(files))
     except (KeyError, TypeError, ValueError) as error:
         raise InvalidInputError(f"{path} lacks or misstates {error}") from error

@@ -217,15 +217,11 @@ def _sweep(client: McpClient) -> None:
 
 def _found(client: McpClient, query: str, filters: Mapping[str, Any]) -> list[Any]:
     answer = client.call("recall_memory", {"query": query, "top_k": 10, "filters": dict(filters)})
-    return [
-        node.get("node_id") or node.get("id") for node in answer.get("nodes", ()) if isinstance(node, dict)
-    ]
+    return [row.get("node_id") or row.get("id") for row in answer.get("nodes", ()) if isinstance(row, dict)]
 
 
-def _forget(client: McpClient, node_id: object) -> dict[str, Any]:
-    return client.call(
-        "forget_memory", {"node_id": node_id, "soft_delete": False, "reason": "user_requested"}
-    )
+def _forget(client: McpClient, node: object) -> dict[str, Any]:
+    return client.call("forget_memory", {"node_id": node, "soft_delete": False, "reason": "user_requested"})
 
 
 def _timed(trial: MemoryTrial, step: str, work: Callable[[], _T]) -> _T:

@@ -144,9 +144,7 @@ def node_text(node: Mapping[str, Any]) -> str:
         lines.append(("forgotten", "yes, at that time"))
     stone = node.get("tombstone")
     if stone:
-        lines.append(
-            ("forgotten", f"{ago(stone['deleted_at_ms'])} ago: {stone['reason'] or 'no reason given'}")
-        )
+        lines.append(("forgotten", f"{ago(stone['deleted_at_ms'])} ago: {stone['reason'] or 'no reason'}"))
     lines += [("link", edge_text(edge)) for edge in node.get("edges", [])]
     return columns([(name, one_line(value)) for name, value in lines if value]) + f"\n\n{node['content']}"
 

@@ -29,9 +29,7 @@ def init(context: CommandContext, **options: Any) -> dict[str, Any]:
 
 
 def keys(context: CommandContext, *, name: str = "") -> dict[str, Any]:
-    keys = [
-        entry for entry in REFERENCE if not name or name in (entry["key"], entry["key"].rpartition(".")[2])
-    ]
+    keys = [row for row in REFERENCE if not name or name in (row["key"], row["key"].rpartition(".")[2])]
     if not keys:
         raise UsageError(f"no key {name!r}; `context-graph-cli req keys` lists them")
     return {"keys": keys}

@@ -26,9 +26,7 @@ def git_hooks(answer: dict[str, Any], options: dict[str, Any], context: CommandC
 
 
 def status(answer: dict[str, Any], options: dict[str, Any], context: CommandContext) -> str:
-    shown = {
-        name: requirement for name, requirement in answer["requirements"].items() if requirement["enabled"]
-    }
+    shown = {name: row for name, row in answer["requirements"].items() if row["enabled"]}
     unmet = [name for name, requirement in shown.items() if not requirement["satisfied"]]
     if options.get("summary"):
         return _summary(answer, shown, unmet)

@@ -171,9 +171,7 @@ def _trigger(where: str, item: object, problems: fields.Problems) -> list[str]:
     try:
         re.compile(pattern, re.IGNORECASE)
     except (re.error, RecursionError, OverflowError) as error:
-        raise Dropped(
-            f"command_pattern {fields.show(pattern)} is not a regular expression: {error}"
-        ) from None
+        raise Dropped(f"command_pattern {fields.show(pattern)} is no regular expression: {error}") from None
     return [tool.strip(), pattern, verbs]
 
 

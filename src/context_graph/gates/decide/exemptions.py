@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 
 from context_graph.claude.own_memory import chosen_folders, client_setting, is_client_memory
 from context_graph.gates.decide.tool_call import command_of, named_texts, targets_of
@@ -52,9 +52,12 @@ def is_exempt_file(path: str, event: GateEvent, project: Project) -> bool:
     if is_client_memory(path, claude_dir, cwd=cwd, tops=tops, chosen=chosen):
         return True
     # Behind a link, or where the client's settings put plans, only a Markdown file is one.
-    return _is_markdown_inside(
-        path, [*map(os.path.realpath, plans), *_plans_directory(project, claude_dir)], cwd
+    real, places = (
+        real_path(path, cwd),
+        [*map(os.path.realpath, plans), *_plans_directory(project, claude_dir)],
     )
+    is_markdown = path.endswith(".md") and real.endswith(".md")
+    return is_markdown and any(is_inside(real, folder) for folder in places)
 
 
 _TEXTS = names(
@@ -71,13 +74,6 @@ _MANNERS = names("encoding mode description summary explanation reason edit_mode
 def _is_no_file(key: str, text: str) -> bool:
     """Return whether an argument can be no file, and nothing that is run."""
     return key in _TEXTS or (key in _MANNERS and "/" not in text and "\\" not in text)
-
-
-def _is_markdown_inside(path: str, folders: Collection[str], cwd: str) -> bool:
-    real = real_path(path, cwd)
-    return (
-        path.endswith(".md") and real.endswith(".md") and any(is_inside(real, folder) for folder in folders)
-    )
 
 
 def _plans_directory(project: Project, claude_dir: str) -> list[str]:
