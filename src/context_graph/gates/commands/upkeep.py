@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import shlex
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from context_graph.errors import UsageError
@@ -145,11 +146,26 @@ def sessions(context: CommandContext, *, project: bool = False) -> list[dict[str
     return rows
 
 
+Found = tuple[str, str, str]
+"""What is wrong or worth knowing: level (error, warning, note, ok), what, cure."""
+
+
 def doctor(context: CommandContext) -> list[dict[str, str]]:
     """Return what is wrong or worth knowing: ``level`` (error, warning, note, ok), ``what``, ``cure``."""
-    findings = [_finding(level, text, "edit the file") for level, text in context.rules.problems]
-    findings += _governing(context)
-    findings += _state_findings(context)
+    mend = [(level, text, "edit the file") for level, text in context.rules.problems]
+    return _findings([*mend, *_governing(context), *_in_state(context), *_failures(context)])
+
+
+def sound() -> dict[str, str]:
+    """Return the finding to show when nothing is wrong."""
+    return {"level": "ok", "what": "the requirements of this project are sound", "cure": ""}
+
+
+def _findings(found: Iterable[Found]) -> list[dict[str, str]]:
+    return [{"level": level, "what": what, "cure": cure} for level, what, cure in found]
+
+
+def _failures(context: CommandContext) -> Iterator[Found]:
     errors = [
         entry
         for entry in journal.read(context.repo.common_dir)
@@ -157,65 +173,41 @@ def doctor(context: CommandContext) -> list[dict[str, str]]:
     ]
     if errors:
         last = str(errors[-1].get("detail", ""))
-        findings.append(
-            _finding("warning", f"{len(errors)} failures in the last day, the latest: {last}", "req log")
-        )
-    return findings
+        yield "warning", f"{len(errors)} failures in the last day, the latest: {last}", "req log"
 
 
-def sound() -> dict[str, str]:
-    """Return the finding to show when nothing is wrong."""
-    return _finding("ok", "the requirements of this project are sound", "")
-
-
-def _governing(context: CommandContext) -> list[dict[str, str]]:
+def _governing(context: CommandContext) -> Iterator[Found]:
     if not context.governed:
         text = "this project has no .claude/requirements.yaml: nothing is enforced"
-        return [_finding("warning", text, "`context-graph-cli req init`")]
-    findings = []
+        yield "warning", text, "`context-graph-cli req init`"
+        return
     if context.env.get("CLAUDE_SKIP_REQUIREMENTS"):
-        findings.append(
-            _finding("warning", "CLAUDE_SKIP_REQUIREMENTS is set: nothing is enforced", "unset it")
-        )
+        yield "warning", "CLAUDE_SKIP_REQUIREMENTS is set: nothing is enforced", "unset it"
     if context.rules.readable and not context.rules.active:
-        findings.append(
-            _finding(
-                "warning",
-                "no requirement is enabled: nothing is enforced",
-                "`context-graph-cli req enable NAME` switches one on",
-            )
-        )
+        cure = "`context-graph-cli req enable NAME` switches one on"
+        yield "warning", "no requirement is enabled: nothing is enforced", cure
     if not context.head.branch:
         text = "HEAD names no branch: nothing is enforced until one is checked out"
-        findings.append(_finding("note", text, "`git switch BRANCH`"))
-    return findings
+        yield "note", text, "`git switch BRANCH`"
 
 
-def _state_findings(context: CommandContext) -> list[dict[str, str]]:
-    findings = []
+def _in_state(context: CommandContext) -> Iterator[Found]:
     folder = context.files.folder
     target = folder if os.path.isdir(folder) else context.repo.common_dir
     if not os.access(target, os.W_OK | os.X_OK) or (os.path.exists(folder) and not os.path.isdir(folder)):
         text = f"{folder} can't be written: satisfactions can't be kept"
-        findings.append(_finding("error", text, "make it a folder that you may write"))
+        yield "error", text, "make it a folder that you may write"
     for path in context.files.paths():
         if read_document(path) is None:
             text = f"{path} is not a state file of version 1.0; it counts as empty"
-            findings.append(_finding("warning", text, "look at it, then move it away"))
-    if os.path.isdir(folder):
-        for name in sorted(os.listdir(folder)):
-            if name.endswith(".unreadable"):
-                text = f"{folder}/{name} could not be read and was moved aside"
-                findings.append(_finding("note", text, "look at it, then move it away"))
+            yield "warning", text, "look at it, then move it away"
+    for name in sorted(os.listdir(folder)) if os.path.isdir(folder) else ():
+        if name.endswith(".unreadable"):
+            text = f"{folder}/{name} could not be read and was moved aside"
+            yield "note", text, "look at it, then move it away"
     gone = [row["branch"] for row in branches(context) if row["exists"] is False]
     if gone:
-        text = f"state of {len(gone)} branches that are gone"
-        findings.append(_finding("note", text, "`context-graph-cli req prune`"))
-    return findings
-
-
-def _finding(level: str, what: str, cure: str) -> dict[str, str]:
-    return {"level": level, "what": what, "cure": cure}
+        yield "note", f"state of {len(gone)} branches that are gone", "`context-graph-cli req prune`"
 
 
 # Whether the client's settings call our hooks at all
@@ -223,23 +215,23 @@ def _finding(level: str, what: str, cure: str) -> dict[str, str]:
 
 def installation(context: CommandContext, root: str) -> list[dict[str, str]]:
     """Return findings about hooks and data root: ``level`` (error, warning, note, ok), ``what``, ``cure``."""
-    findings: list[dict[str, str]] = []
+    return _findings(_of_installation(context, root))
+
+
+def _of_installation(context: CommandContext, root: str) -> Iterator[Found]:
     hooked: dict[str, bool] = {}
     for path in settings_files(context.project, context.claude_dir):
         settings, problem = _read(path)
         if problem:
-            findings.append(
-                _finding("error", f"{path}: {problem}: the client ignores the whole file", "fix it")
-            )
+            yield "error", f"{path}: {problem}: the client ignores the whole file", "fix it"
         if settings.get("disableAllHooks") is True:
-            findings.append(_finding("error", f"{path}: disableAllHooks is true: no gate runs", "remove it"))
+            yield "error", f"{path}: disableAllHooks is true: no gate runs", "remove it"
         hooked.update(own_hooks(settings))
-    findings += _about_hooks(context, hooked)
+    yield _about_hooks(context, hooked)
     folder = root if os.path.isdir(root) else os.path.dirname(root)
     if os.path.isdir(folder) and not os.access(folder, os.W_OK | os.X_OK):
         text = f"the data root {root} can't be written: refusals are not logged and no owner can start"
-        findings.append(_finding("warning", text, "make it writable or set CONTEXT_GRAPH_HOME"))
-    return findings
+        yield "warning", text, "make it writable or set CONTEXT_GRAPH_HOME"
 
 
 def missing_hooks(context: CommandContext) -> list[str]:
@@ -250,26 +242,20 @@ def missing_hooks(context: CommandContext) -> list[str]:
     return [event for event in _GATING if event not in hooked]
 
 
-def _about_hooks(context: CommandContext, hooked: dict[str, bool]) -> list[dict[str, str]]:
+def _about_hooks(context: CommandContext, hooked: dict[str, bool]) -> Found:
     missing = [event for event in _GATING if event not in hooked]
     if missing:
         text = f"no settings file calls the hooks of {', '.join(missing)}"
-        if _is_at_work(context):
-            return [_finding("note", f"{text}, but they run: a plugin probably calls them", "")]
+        live = context.registry.live(context.now).values()
+        if any(entry.get("project_dir") == context.project.work for entry in live):
+            return "note", f"{text}, but they run: a plugin probably calls them", ""
         level = "error" if context.governed else "warning"
-        return [_finding(level, f"{text}: nothing is enforced there", _CURE)]
+        return level, f"{text}: nothing is enforced there", _CURE
     if hooked["PreToolUse"]:
         text = "gates are strict: if context-graph fails or is missing, every tool call here is blocked"
-        return [_finding("note", text, "`context-graph-cli setup --no-strict-gates` lets them pass again")]
-    text = "if context-graph fails or is missing, tool calls pass unchecked"
+        return "note", text, "`context-graph-cli setup --no-strict-gates` lets them pass again"
     cure = "`context-graph-cli setup --strict-gates` blocks them (Claude Code 2.1.330 or later)"
-    return [_finding("note", text, cure)]
-
-
-def _is_at_work(context: CommandContext) -> bool:
-    """Return whether hooks have lately entered a live session of this project."""
-    live = context.registry.live(context.now).values()
-    return any(entry.get("project_dir") == context.project.work for entry in live)
+    return "note", "if context-graph fails or is missing, tool calls pass unchecked", cure
 
 
 def _read(path: str) -> tuple[dict[str, Any], str]:
