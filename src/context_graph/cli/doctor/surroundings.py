@@ -6,7 +6,7 @@ import os
 import re
 import shlex
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -55,25 +55,22 @@ def disk_use(root: Path, store: Path) -> tuple[dict[str, Any], list[Finding]]:
         if use["free_bytes"] < _LITTLE_BYTES:
             text = f"only {size(use['free_bytes'])} are free on the disk of the data root {root}"
             level = ERROR if use["free_bytes"] < _NO_BYTES else WARNING
-            findings.append(
-                Finding(level, text, "free some space: on a full disk not even the event log can be written")
-            )
+            cure = "free some space: on a full disk not even the event log can be written"
+            findings.append(Finding(level, text, cure))
     except OSError as error:
         findings.append(Finding(WARNING, f"{root}: {error.strerror}", "check that the disk is mounted"))
     return use, findings
 
 
-def shut_folders(root: Path, store: Path) -> list[Finding]:
-    """Return folders of ours in which this user can't make files. An open store goes on there; its events,
+def shut_folders(root: Path, store: Path) -> Iterator[Finding]:
+    """Yield folders of ours in which this user can't make files. An open store goes on there; its events,
     its index and the next owner's log do not.
     """
-    findings = []
     for folder in (root, root / "run", root / "log", root / "stores", store, store / "db", store / "events"):
         if folder.is_dir() and not os.access(folder, os.R_OK | os.W_OK | os.X_OK):
             mode = os.stat(folder).st_mode & 0o7777
             text = f"{folder} can't be written by you: its mode is {mode:04o}"
-            findings.append(Finding(ERROR, text, f"`chmod u+rwx {shlex.quote(str(folder))}`, if it is yours"))
-    return findings
+            yield Finding(ERROR, text, f"`chmod u+rwx {shlex.quote(str(folder))}`, if it is yours")
 
 
 def bytes_below(path: Path) -> int:
