@@ -19,6 +19,8 @@ from hashlib import file_digest, sha256
 from pathlib import Path
 from typing import Any, Final
 
+import msgspec
+
 from context_graph.errors import InvalidInputError, StoreError, error_for_code
 
 NAME: Final = "backup.json"
@@ -26,10 +28,6 @@ DATABASE: Final = "db"
 FORMAT: Final = "context-graph/backup"
 VERSION: Final = 1
 _BLOCK: Final = 1 << 20
-_PLAIN: Final[dict[str, type]] = {
-    **dict.fromkeys(("project", "store", "program_version"), str),
-    **dict.fromkeys(("created_at_ms", "memories", "sessions", "last_commit"), int),
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,18 +222,14 @@ def read_manifest(folder: Path) -> Manifest:
     if not isinstance(record, dict) or record.get("format") != FORMAT:
         raise InvalidInputError(f"{path} has another format than {FORMAT!r}")
     if record.get("version") != VERSION:
-        raise InvalidInputError(
-            f"{path} has version {record.get('version')!r}; this program reads version {VERSION}"
-        )
+        version = record.get("version")
+        raise InvalidInputError(f"{path} has version {version!r}; this program reads version {VERSION}")
     try:
-        plain = {name: kind(record[name]) for name, kind in _PLAIN.items()}
-        files = (File(str(row["name"]), int(row["bytes"]), str(row["sha256"])) for row in record["files"])
-        manifest = Manifest(**plain, files=tuple(files))
-    except (KeyError, TypeError, ValueError) as error:
-        raise InvalidInputError(f"{path} lacks or misstates {error}") from error
-    if any(
-        file.name != os.path.basename(file.name) or file.name in ("", ".", "..") for file in manifest.files
-    ):
+        manifest = msgspec.convert(record, Manifest)
+    except msgspec.ValidationError as error:
+        raise InvalidInputError(f"{path} lacks or misstates something: {error}") from error
+    names = [file.name for file in manifest.files]
+    if any(name != os.path.basename(name) or name in ("", ".", "..") for name in names):
         raise InvalidInputError(f"{path}: a file's name leads out of its folder")
     return manifest
 
