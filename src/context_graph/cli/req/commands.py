@@ -6,7 +6,6 @@ import json
 import os
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
@@ -23,24 +22,28 @@ from context_graph.gates.event import CACHE_FOLDER
 _CODES = "Exit codes: 0 done; 1 could not be done; 2 a usage error."
 
 
-@dataclass(frozen=True)
 class Action:
-    """What a command takes, does and shows.
+    """What a command takes, does and shows."""
 
-    ``run`` takes the context and the options by name, and gives what ``--json`` prints.
-    """
-
-    run: Callable[..., Any]
-    text: Callable[[Any, dict[str, Any], CommandContext], str]
-    short: str
-    help: str
-    words: Argument | None = None
-    options: tuple[Option, ...] = ()
-    codes: str = _CODES
-    fails: Callable[[Any], bool] = lambda answer: False
-    """Whether what was found means exit code 1."""
-    is_native: bool = False
-    """The launcher serves it, and it has no other form than its own."""
+    def __init__(
+        self,
+        run: Callable[..., Any],
+        text: Callable[[Any, dict[str, Any], CommandContext], str],
+        short: str,
+        help: str,
+        *takes: Option | Argument,
+        codes: str = _CODES,
+        fails: Callable[[Any], bool] = lambda answer: False,
+        is_native: bool = False,
+    ) -> None:
+        """
+        Args:
+            run: Takes the context and the options by name, and gives what ``--json`` prints.
+            fails: Whether what was found means exit code 1.
+            is_native: The launcher serves it, and it has no other form than its own.
+        """
+        self.run, self.text, self.short, self.help = run, text, short, help
+        self.takes, self.codes, self.fails, self.is_native = takes, codes, fails, is_native
 
 
 SESSION = Option(
@@ -75,12 +78,10 @@ ACTIONS = {
 
         Example: context-graph-cli req status --verbose
         """,
-        options=(
-            SESSION,
-            Option("--branch", "Another branch than HEAD's.", "NAME", short="-b"),
-            Option("--verbose", "Triggers, texts, and what is switched off.", short="-v", shown=True),
-            Option("--summary", "One line.", shown=True),
-        ),
+        SESSION,
+        Option("--branch", "Another branch than HEAD's.", "NAME", short="-b"),
+        Option("--verbose", "Triggers, texts, and what is switched off.", short="-v", shown=True),
+        Option("--summary", "One line.", shown=True),
     ),
     "satisfy": Action(
         commands.satisfy,
@@ -94,7 +95,7 @@ ACTIONS = {
         Example: context-graph-cli req satisfy commit_plan --session 0ae1c2d3
         """,
         NAMES,
-        _SATISFY,
+        *_SATISFY,
     ),
     "approve": Action(
         commands.satisfy,
@@ -105,7 +106,7 @@ ACTIONS = {
         Example: context-graph-cli req approve branch_size --ttl 600
         """,
         NAMES,
-        _SATISFY,
+        *_SATISFY,
     ),
     "accept": Action(
         commands.accept,
@@ -128,11 +129,9 @@ ACTIONS = {
         Example: context-graph-cli req clear commit_plan
         """,
         NAMES,
-        (
-            Option("--all", "Every requirement.", short="-a", field="every"),
-            SESSION,
-            Option("--branch", "Everybody's on that branch, not one session's.", "NAME", short="-b"),
-        ),
+        Option("--all", "Every requirement.", short="-a", field="every"),
+        SESSION,
+        Option("--branch", "Everybody's on that branch, not one session's.", "NAME", short="-b"),
     ),
     "pause": Action(
         commands.pause,
@@ -143,7 +142,8 @@ ACTIONS = {
 
         Example: context-graph-cli req pause --reason 'hotfix'
         """,
-        options=(SESSION, Option("--reason", "Why; kept in the log.", "TEXT")),
+        SESSION,
+        Option("--reason", "Why; kept in the log.", "TEXT"),
     ),
     "resume": Action(
         commands.resume,
@@ -153,7 +153,7 @@ ACTIONS = {
 
         Example: context-graph-cli req resume
         """,
-        options=(SESSION,),
+        SESSION,
     ),
     "list": Action(
         lambda context: {"branches": upkeep.branches(context)},
@@ -172,7 +172,7 @@ ACTIONS = {
 
         Example: context-graph-cli req prune --preview
         """,
-        options=(Option("--preview", "Only say what would be removed."),),
+        Option("--preview", "Only say what would be removed."),
     ),
     "sessions": Action(
         lambda context, **options: {"sessions": upkeep.sessions(context, **options)},
@@ -182,7 +182,7 @@ ACTIONS = {
 
         Example: context-graph-cli req sessions --project
         """,
-        options=(Option("--project", "Those of this project alone."),),
+        Option("--project", "Those of this project alone."),
     ),
     "enable": Action(
         partial(setup.set_enabled, enabled=True),
@@ -214,7 +214,7 @@ ACTIONS = {
         Example: context-graph-cli req config show commit_plan --sources
         """,
         NAME,
-        (Option("--sources", "Say for each value which file it is from."),),
+        Option("--sources", "Say for each value which file it is from."),
     ),
     "init": Action(
         req_run.init,
@@ -224,14 +224,12 @@ ACTIONS = {
 
         Example: context-graph-cli req init --preset strict --preview
         """,
-        options=(
-            Option("--preset", "relaxed, strict, minimal, advanced or inherit.", "NAME", default="relaxed"),
-            Option("--yes", "Accepted for older scripts; nothing is asked.", shown=True),
-            Option("--project", "Write requirements.yaml, which is the default.", shown=True),
-            Option("--local", "Write requirements.local.yaml instead."),
-            Option("--force", "Replace a file that is there; it is kept as .bak."),
-            Option("--preview", "Print it, write nothing."),
-        ),
+        Option("--preset", "relaxed, strict, minimal, advanced or inherit.", "NAME", default="relaxed"),
+        Option("--yes", "Accepted for older scripts; nothing is asked.", shown=True),
+        Option("--project", "Write requirements.yaml, which is the default.", shown=True),
+        Option("--local", "Write requirements.local.yaml instead."),
+        Option("--force", "Replace a file that is there; it is kept as .bak."),
+        Option("--preview", "Print it, write nothing."),
     ),
     "check": Action(
         commands.check,
@@ -242,18 +240,16 @@ ACTIONS = {
         Example: context-graph-cli req check Bash --input '{"command": "git commit"}' --json
         """,
         Argument("TOOL", "tool", "The tool's name; Edit without."),
-        (
-            Option(
-                "--input",
-                'The tool\'s input, such as {"command": "git push"}.',
-                "JSON",
-                kind="json",
-                field="arguments",
-            ),
-            SESSION,
+        Option(
+            "--input",
+            'The tool\'s input, such as {"command": "git push"}.',
+            "JSON",
+            kind="json",
+            field="arguments",
         ),
-        "Exit codes: 0 the call would pass; 1 it would be held back, or the command is wrong.",
-        lambda answer: bool(answer["decision"] != "allow"),
+        SESSION,
+        codes="Exit codes: 0 the call would pass; 1 it would be held back, or the command is wrong.",
+        fails=lambda answer: bool(answer["decision"] != "allow"),
     ),
     "keys": Action(
         req_run.keys,
@@ -305,19 +301,17 @@ ACTIONS = {
 
         Example: context-graph-cli req log --requirement commit_plan
         """,
-        options=(
-            Option(
-                "--limit",
-                "Entries, the newest first.",
-                "N",
-                default="50",
-                kind="int",
-                limits=(1, req_run.MOST_ENTRIES),
-            ),
-            SESSION,
-            Option("--requirement", "Entries about it alone.", "NAME"),
-            Option("--kind", "denied, blocked, satisfied, consumed, error and so on.", "WORD"),
+        Option(
+            "--limit",
+            "Entries, the newest first.",
+            "N",
+            default="50",
+            kind="int",
+            limits=(1, req_run.MOST_ENTRIES),
         ),
+        SESSION,
+        Option("--requirement", "Entries about it alone.", "NAME"),
+        Option("--kind", "denied, blocked, satisfied, consumed, error and so on.", "WORD"),
     ),
     "statusline": Action(
         lambda context: become_launcher(["req", "statusline"]),
@@ -360,7 +354,7 @@ def _named(words: Sequence[str]) -> tuple[str | None, Sequence[str]]:
 def _command(name: str) -> Command:
     action = ACTIONS[name]
     answers = () if action.is_native else (OUTPUT, JSON)
-    takes = (*((action.words,) if action.words else ()), *action.options, *answers)
+    takes = (*action.takes, *answers)
     return Command(name, partial(_run, name), action.short, takes, action.help, action.codes)
 
 
@@ -375,7 +369,7 @@ def _run(name: str, /, *, as_json: bool = False, **values: Any) -> int:
         key: value for key, value in values.items() if not (value is None or value is False or value == "")
     }
     action = ACTIONS[name]
-    hidden = {option.parameter for option in action.options if option.shown}
+    hidden = {word.parameter for word in action.takes if isinstance(word, Option) and word.shown}
     try:
         context = CommandContext(
             here,
