@@ -307,7 +307,10 @@ class Record:
             for folder in reversed(Path(os.path.realpath(change.path)).parents):
                 if not folder.exists() and folder not in self.folders:
                     self.folders.append(folder)
-        self._save()
+        os.makedirs(self._path.parent, mode=0o700, exist_ok=True)
+        files = {path: asdict(entry) for path, entry in self._entries.items()}
+        folders = [str(folder) for folder in self.folders]
+        write_json(str(self._path), {"version": _VERSION, "files": files, "folders": folders})
 
     def forget(self) -> None:
         """Remove the record, after everything was undone."""
@@ -321,12 +324,6 @@ class Record:
         with contextlib.suppress(KeyError, TypeError, AttributeError):
             self._entries = {path: _Entry(**entry) for path, entry in content["files"].items()}
             self.folders = [Path(folder) for folder in content["folders"]]
-
-    def _save(self) -> None:
-        os.makedirs(self._path.parent, mode=0o700, exist_ok=True)
-        files = {path: asdict(entry) for path, entry in self._entries.items()}
-        folders = [str(folder) for folder in self.folders]
-        write_json(str(self._path), {"version": _VERSION, "files": files, "folders": folders})
 
 
 def _digest(text: str) -> str:

@@ -121,16 +121,11 @@ def plan_changes(
         raise InvalidInputError(
             f"{', '.join(differing)}: there already and different; nothing was written. --force overwrites"
         )
-    settings = _settings_path(output_dir)
+    is_claudes = Path(os.path.abspath(output_dir)).parent.name == ".claude"
+    settings = (output_dir.parent if is_claudes else output_dir) / "settings.json"
     before = read_text(settings)
     try:
         after = edited(before or "", lambda text: merge_settings(text, events, matcher))
     except InvalidInputError as error:
         raise InvalidInputError(f"{settings}: {error}") from error
     return [*changes, Change(settings, before, after, _SETTINGS_MODE)]
-
-
-def _settings_path(output_dir: Path) -> Path:
-    if Path(os.path.abspath(output_dir)).parent.name == ".claude":
-        return output_dir.parent / "settings.json"
-    return output_dir / "settings.json"

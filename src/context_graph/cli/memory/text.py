@@ -269,7 +269,10 @@ def consolidation_text(result: Mapping[str, Any]) -> str:
     lines += _some("linked", result["links_made"], result.get("links_made_count", 0), _link_line)
     lines += _part("What recurs", result["new_patterns"], len(result["new_patterns"]), _pattern_line)
     lines += _part("What the work is about", result["goals"], result.get("goals_count", 0), _goal_line)
-    lines += _drift_lines(result.get("drift"))
+    drift = result.get("drift")
+    if drift and drift["recent"]:
+        of_these = f"{drift['recent']} of the newest memories against those of the goals"
+        lines.append(f"Drift: {drift['level']} ({of_these}).")
     if result.get("skipped_count"):
         lines.append(f"Skipped {result['skipped_count']} that changed while it ran.")
     lines += result["notes"]
@@ -294,13 +297,6 @@ def _what_was_done(result: Mapping[str, Any]) -> str:
         f"{result['final_memory_count']} memories {would or 'are '}left "
         f"({result['duration_ms'] / 1000.0:.1f} s)."
     )
-
-
-def _drift_lines(drift: Mapping[str, Any] | None) -> list[str]:
-    """Return how far the newest memories are from the goals; nothing where too few tell it."""
-    if not drift or not drift["recent"]:
-        return []
-    return [f"Drift: {drift['level']} ({drift['recent']} of the newest memories against those of the goals)."]
 
 
 def _part(name: str, entries: Sequence[Any], total: int, line: Callable[[Any], str]) -> list[str]:

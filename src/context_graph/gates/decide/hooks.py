@@ -47,7 +47,8 @@ def before_git(decision: Decision) -> None:
     event.session_id = event.session_id or session_above(decision.registry, hook.pid, event.at)
     if not event.session_id:
         return  # a person
-    repo = _repository(event, hook)
+    place = event.projects.resolved(event.cwd)
+    repo = repo_of_git_dir(hook.git_dir, place) if hook.git_dir else find_repo(place)
     project = _project(event, repo) if repo is not None else None
     if repo is None or project is None or not decision.rules(project).readable:
         return
@@ -96,11 +97,6 @@ def verbs_of(hook: GitHook, repo: Repo) -> frozenset[str]:
     under_way = (verb for name, verb in _UNDER_WAY.items() if os.path.exists(f"{repo.git_dir}/{name}"))
     source = ("merge",) if hook.args[1:2] == ["merge"] else ()
     return frozenset(("commit", *under_way, *source))
-
-
-def _repository(event: GateEvent, hook: GitHook) -> Repo | None:
-    place = event.projects.resolved(event.cwd)
-    return repo_of_git_dir(hook.git_dir, place) if hook.git_dir else find_repo(place)
 
 
 def _project(event: GateEvent, repo: Repo) -> Project | None:

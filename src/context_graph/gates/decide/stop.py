@@ -9,7 +9,7 @@ from context_graph.gates.decide.evaluation import EvaluationContext, Verdict, un
 from context_graph.gates.decide.messages import stop_block
 from context_graph.gates.decide.unasked import arm_edits
 from context_graph.gates.event import GateEvent
-from context_graph.gates.rules import Requirement, Rules
+from context_graph.gates.rules import Requirement
 from context_graph.gates.state.project import Project
 from context_graph.gates.state.state import BranchState, is_current
 from context_graph.gates.state.under_way import UnderWay
@@ -66,8 +66,9 @@ def _left_open(decision: Decision, project: Project) -> tuple[EvaluationContext 
     rules = decision.rules(project)
     if project.repo is not None:
         turn_over(decision.event, decision.files(project))
-    wanted = _verified(rules)
-    if project.repo is not None and rules.readable and rules.hooks.verify_requirements:
+    verifies = rules.readable and rules.hooks.verify_requirements
+    wanted = [entry for entry in rules.active if verifies and entry.scope in rules.hooks.verify_scopes]
+    if project.repo is not None and verifies:
         past = UnderWay(decision.files(project), decision.event.session_id).section("open")
         wanted += [entry for entry in rules.active if entry.name in past and entry not in wanted]
     if rules.readable and not rules.lost and not wanted:
@@ -83,12 +84,6 @@ def _left_open(decision: Decision, project: Project) -> tuple[EvaluationContext 
         by_state = _by_state_alone(decision.event, context)
         verdicts += [verdict for verdict in by_state if verdict.requirement.name not in known]
     return context, verdicts
-
-
-def _verified(rules: Rules) -> list[Requirement]:
-    if not rules.readable or not rules.hooks.verify_requirements:
-        return []
-    return [entry for entry in rules.active if entry.scope in rules.hooks.verify_scopes]
 
 
 def _armed_and_unmet(wanted: list[Requirement], context: EvaluationContext) -> list[Verdict]:

@@ -89,7 +89,8 @@ def parse(text: bytes) -> Incoming | list[Incoming]:
         value = orjson.loads(text)
     except orjson.JSONDecodeError as error:
         try:
-            value = _lenient(text)
+            # What orjson refuses and is JSON all the same: lone surrogates (replaced), long numbers.
+            value = _clean(json.loads(text.decode(), parse_constant=_no_constant))
         except (ValueError, OverflowError, RecursionError):
             return Invalid(None, RpcError(PARSE_ERROR, "Parse error", {"detail": str(error)[:200]}))
     if not isinstance(value, list):
@@ -155,11 +156,6 @@ def _message(value: object) -> Incoming:
         why = f'Invalid Request: "id" is {str(message_id)[:_SHOWN_CHARS]!r}, must be a text or a whole number'
         return Invalid(None, RpcError(INVALID_REQUEST, why))
     return Request(known, method, params)
-
-
-def _lenient(text: bytes) -> object:
-    """Return what orjson refuses and is JSON all the same: lone surrogates (replaced), long numbers."""
-    return _clean(json.loads(text.decode(), parse_constant=_no_constant))
 
 
 def _no_constant(name: str) -> NoReturn:

@@ -209,10 +209,8 @@ class MemoriesPane(WordPane, PagedPane):
         row = self._one()
         if row is None:
             return
-        self.ask(partial(self.source.memory, row.id), self._supersede, self._not, "action")
-
-    def _not(self, words: str) -> None:
-        self.view.say(words, wrong=True)
+        refused = partial(self.view.say, wrong=True)
+        self.ask(partial(self.source.memory, row.id), self._supersede, refused, "action")
 
     def _supersede(self, detail: MemoryDetail) -> None:
         def written(text: str | None) -> None:
