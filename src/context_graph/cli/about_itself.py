@@ -196,11 +196,7 @@ def _fish(all_places: list[Place]) -> str:
             lines.append(f"complete -c {PROGRAM} -f {here} -a {word} -d {about}")
         where = here if place.below else inside
         for option in place.options:
-            takes = (
-                f" -x -a '{' '.join(option.choices)}'" if option.choices else " -r" if option.takes else ""
-            )
-            about = _quoted(_about(option))
-            lines.append(
-                f"complete -c {PROGRAM} {where} -l {option.name.removeprefix('--')}{takes} -d {about}"
-            )
+            more = f" -x -a '{' '.join(option.choices)}'" if option.choices else " -r" if option.takes else ""
+            text = _quoted(_about(option))
+            lines.append(f"complete -c {PROGRAM} {where} -l {option.name.removeprefix('--')}{more} -d {text}")
     return "\n".join(lines) + "\n"

@@ -184,9 +184,7 @@ COMMANDS: Final = (
     Command.of(
         list_sessions,
         "List sessions, newest first",
-        Option(
-            "--limit", "Sessions on one page, 1 to 1000.", "N", default="50", kind="int", limits=(1, 1000)
-        ),
+        Option("--limit", "Sessions a page, 1 to 1000.", "N", default="50", kind="int", limits=(1, 1000)),
         Option("--cursor", "Where the page begins: the last page's next_cursor.", "TEXT"),
         word="list",
     ),

@@ -154,13 +154,11 @@ def _content(arguments: memories.Store) -> str:
 
 
 def _decoded(encoded: str, most: int) -> bytes:
-    value = "".join(encoded.split())
-    if len(value) > most:
-        raise InvalidParamsError.of(
-            "content_base64", f"must have at most {most} characters, has {len(value)}"
-        )
+    text = "".join(encoded.split())
+    if len(text) > most:
+        raise InvalidParamsError.of("content_base64", f"must have at most {most} characters, has {len(text)}")
     try:
-        return base64.b64decode(value, validate=True)
+        return base64.b64decode(text, validate=True)
     except (binascii.Error, ValueError) as error:
         raise InvalidParamsError.of("content_base64", f"is not base64: {error}") from error
 

@@ -289,10 +289,8 @@ class McpClient:
 
     def begin(self) -> dict[str, Any]:
         """Send `initialize` and what goes with it; returns its result."""
-        client = {"name": "context-graph-doctor", "version": __version__}
-        result = self.ask(
-            "initialize", {"protocolVersion": _VERSION, "capabilities": {}, "clientInfo": client}
-        )
+        info = {"name": "context-graph-doctor", "version": __version__}
+        result = self.ask("initialize", {"protocolVersion": _VERSION, "capabilities": {}, "clientInfo": info})
         self._send({"method": "notifications/initialized"})
         return result
 

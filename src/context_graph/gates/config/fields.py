@@ -225,9 +225,7 @@ ENTRY = (
         "guards: *, ? and […] as in release/*",
         ["master", "main"],
     ),
-    Key(
-        "calculator", _ONE_OF, "dynamic: lines changed since the branch's base", type="branch_size_calculator"
-    ),
+    Key("calculator", _ONE_OF, "dynamic: lines changed on this branch", type="branch_size_calculator"),
     Key(
         "command",
         _ONE_OF,
@@ -257,9 +255,7 @@ EVIDENCE = (
         [".claude/plans"],
         attribute="dirs",
     ),
-    Key(
-        "require_markers", _list("a list of texts"), "texts that the file must all hold", attribute="markers"
-    ),
+    Key("require_markers", _list("a list of texts"), "texts that it must all hold", attribute="markers"),
     Key("require_verdict", _WORDS, _VERDICT, attribute="verdict"),
     Key("max_age_seconds", _SECONDS, "how old the file may be; 0 for any age", attribute="max_age"),
 )
@@ -302,9 +298,7 @@ HOOKS = (
     Key("stop.verify_scopes", _SCOPE_LIST, "for which scopes", ["session"]),
     Key("session_end.clear_session_state", _FLAG, "forget this session's own satisfactions when it ends"),
     Key("prompt_submit.reminder", _FLAG, "what is open, with each prompt"),
-    Key(
-        "plan_exit.summary", _FLAG, "what is open when plan mode is left", True, attribute="plan_exit_summary"
-    ),
+    Key("plan_exit.summary", _FLAG, "what is open when plan mode ends", True, attribute="plan_exit_summary"),
     Key("tool_failure.guidance", _FLAG, _GUIDANCE, True, attribute="failure_guidance"),
     Key("permission_request.auto_deny_dangerous", _FLAG, _DANGEROUS, True),
     Key(
