@@ -7,6 +7,7 @@ id is kept, and the short form is an alias only for ids that begin with 8 hex di
 from __future__ import annotations
 
 from collections.abc import Iterable
+from zlib import crc32
 
 MAX_ID = 100
 """Characters of an id that are kept, as in the stores (seed 000 REQ-SESSION-01)."""
@@ -68,20 +69,14 @@ def problem(session_id: str) -> str:
 
 def safe_name(session_id: str) -> str:
     """Return a file name for ``session_id``, never a path: its alias, or its plain characters and a hash."""
-    alias = alias_of(session_id)
-    if alias:
-        return alias
     plain = "".join(char if char in _NAME_KEEPS else "_" for char in session_id[:24])
-    return f"{plain}.{_fnv1a32(session_id.encode('utf-8', 'surrogatepass')):08x}"
+    return alias_of(session_id) or f"{plain}.{_hash(session_id)}"
 
 
 def own_name(session_id: str) -> str:
     """Return a file name that no other session has: ``safe_name`` with a hash of the whole id."""
-    return f"{safe_name(session_id)}.{_fnv1a32(session_id.encode('utf-8', 'surrogatepass')):08x}"
+    return f"{safe_name(session_id)}.{_hash(session_id)}"
 
 
-def _fnv1a32(data: bytes) -> int:
-    value = 0x811C9DC5
-    for byte in data:
-        value = ((value ^ byte) * 0x01000193) & 0xFFFFFFFF
-    return value
+def _hash(session_id: str) -> str:
+    return f"{crc32(session_id.encode('utf-8', 'surrogatepass')):08x}"
