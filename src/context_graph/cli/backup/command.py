@@ -176,7 +176,10 @@ def _replace(place: Location, source: Path, to: Path | None, cf: str, *, as_json
     if to is not None or source == place.store:
         raise CommandLineError("--replace is for a store's own database: leave --to out")
     report: dict[str, Any] = {}
-    kept = put_salvaged(place, lambda draft: report.update(_salvage(source, draft, cf)))
+    # The owner is stopped first, so that the salvage has all that is there.
+    kept = _put(
+        place, lambda draft: report.update(_salvage(source, draft, cf)), "repair of", stops_first=True
+    )
     report |= {"target": str(source), "kept": str(kept)}
     print(json.dumps(report) if as_json else _salvaged(report))
     return int(not report["complete"])
@@ -277,20 +280,6 @@ def put_back(
         holds.update(probe(draft))
 
     return _put(place, copied, "restore into", stops_first=False), holds
-
-
-def put_salvaged(place: Location, salvage: Callable[[Path], None]) -> Path | None:
-    """Make what ``salvage`` writes into a new folder the database of ``place.store``, as `put_back` does.
-
-    The owner is stopped before, so that the salvage has all that is there. If it fails, nothing was changed.
-
-    Returns:
-        Where the damaged database is now.
-
-    Raises:
-        InvalidInputError, OwnerUnavailableError, StoreLockedError: As `put_back`.
-    """
-    return _put(place, salvage, "repair of", stops_first=True)
 
 
 def _put(place: Location, fill: Callable[[Path], None], what: str, *, stops_first: bool) -> Path | None:
