@@ -206,7 +206,7 @@ def test_req_is_all_of_req() -> None:
         (["config", "a", "--enable"], None),
         (["config", "--help"], None),
         (["log", "--limit", "3"], ("log", {"limit": "3"})),
-        (["clear", "-a", "-b", "feature/x"], ("clear", {"all": True, "branch": "feature/x"})),
+        (["clear", "-a", "-b", "feature/x"], ("clear", {"every": True, "branch": "feature/x"})),
         (["status", "extra"], None),
         (["enable", "a", "b"], None),
         (["satisfy", "a", "--session"], None),

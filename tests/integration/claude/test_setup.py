@@ -23,8 +23,7 @@ from context_graph.claude.install.entries import (
     drop_server,
     take_from_settings,
 )
-from context_graph.claude.settings.hook_commands import MISSING, command_line
-from context_graph.claude.settings.hook_commands import hook_problems
+from context_graph.claude.settings.hook_commands import MISSING, command_line, hook_problems
 
 (STOP,) = (event for event in REGISTERED if event.name == "Stop")
 THEIRS = """{

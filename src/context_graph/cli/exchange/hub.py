@@ -7,13 +7,12 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from context_graph.cli.console.tables import ago, columns, counted, size
 from context_graph.cli.console.terminal import shown
-from context_graph.cli.exchange.sync import is_meant, remote_of
+from context_graph.cli.exchange.sync import is_meant, need_psycopg, remote_of
 from context_graph.cli.words import Argument, Command, Option
 from context_graph.config import Location, checkout_top, load_settings, locate, working_dir
 from context_graph.errors import ConfigError, InvalidInputError, OwnerError
@@ -25,10 +24,6 @@ if TYPE_CHECKING:
     from context_graph.sync.hub.membership import Membership
 
 ADMIN_URL: Final = "CONTEXT_GRAPH_HUB_ADMIN_URL"
-_EXTRA: Final = (
-    "a hub needs psycopg, which is not installed; `uv tool install 'context-graph-cli[hub]'` or "
-    "`pip install 'context-graph-core[hub]'` brings it; `sync --folder` works without"
-)
 _MAX_NAME: Final = 48
 
 
@@ -290,12 +285,6 @@ def _name(of: str, name: str | None) -> str:
     if not 1 <= len(chosen) <= _MAX_NAME or not chosen.isprintable():
         raise InvalidInputError(f"{of} must have 1 to {_MAX_NAME} characters")
     return chosen
-
-
-def need_psycopg() -> None:
-    """Raises ConfigError, with what to install."""
-    if find_spec("psycopg") is None:
-        raise ConfigError(_EXTRA)
 
 
 def _show(answer: dict[str, Any], words: str, as_json: bool) -> None:

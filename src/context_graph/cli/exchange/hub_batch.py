@@ -14,7 +14,8 @@ from uuid import uuid4
 from context_graph.cli.console.tables import counted
 from context_graph.cli.console.terminal import shown
 from context_graph.cli.exchange import hub
-from context_graph.cli.exchange.hub import ADMIN_URL, admin_connection, need_psycopg
+from context_graph.cli.exchange.hub import ADMIN_URL, admin_connection
+from context_graph.cli.exchange.sync import need_psycopg
 from context_graph.cli.words import Command, Option
 from context_graph.config import locate
 from context_graph.errors import ConfigError, ContextGraphError, InvalidInputError

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -89,7 +90,6 @@ def _folder(location: Location, folder: str, name: str | None) -> tuple[str, Tra
 
 
 def _hub(location: Location) -> tuple[str, Transport]:
-    from context_graph.cli.exchange.hub import need_psycopg
     from context_graph.sync.hub.membership import joined
 
     membership = joined(location.store)
@@ -101,6 +101,18 @@ def _hub(location: Location) -> tuple[str, Transport]:
     from context_graph.sync.hub.transport import Hub
 
     return membership.where, Hub(membership.url, membership.project)
+
+
+_EXTRA: Final = (
+    "a hub needs psycopg, which is not installed; `uv tool install 'context-graph-cli[hub]'` or "
+    "`pip install 'context-graph-core[hub]'` brings it; `sync --folder` works without"
+)
+
+
+def need_psycopg() -> None:
+    """Raises ConfigError, with what to install."""
+    if find_spec("psycopg") is None:
+        raise ConfigError(_EXTRA)
 
 
 def _text(outcome: dict[str, Any]) -> str:

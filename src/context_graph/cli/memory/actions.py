@@ -62,8 +62,8 @@ def _shown(stats: Mapping[str, Any]) -> list[tuple[str, str]]:
     lines = [("to capture", counted(waiting, "session"))] if waiting else []
     if not stats.get("injections"):
         return [*lines, ("shown", "nothing yet: no session was brought a memory")]
-    told = f"{counted(stats['memories'], 'memory', 'memories')} on {counted(stats['injections'], 'occasion')}"
-    lines.append(("shown", f"{told}, {stats['used']} used, {stats['tokens']} tokens"))
+    sums = f"{counted(stats['memories'], 'memory', 'memories')} on {counted(stats['injections'], 'occasion')}"
+    lines.append(("shown", f"{sums}, {stats['used']} used, {stats['tokens']} tokens"))
     if stats.get("by_event"):
         lines.append(("", ", ".join(f"{name} {_count(uses)}" for name, uses in stats["by_event"].items())))
     return lines

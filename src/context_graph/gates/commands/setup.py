@@ -193,8 +193,8 @@ def config_show(context: CommandContext, *, name: str = "", sources: bool = Fals
         prefix = f"requirements.{name}"
         kept = {k: v for k, v in origins.items() if k == prefix or k.startswith(prefix + ".")}
         merged, origins = {"requirements": {name: requirement}}, kept
-    told = {"sources": origins} if sources else {}
-    return {"files": files, "config": merged, **told, "problems": context.rules.problems}
+    wanted = {"sources": origins} if sources else {}
+    return {"files": files, "config": merged, **wanted, "problems": context.rules.problems}
 
 
 def _note_sources(

@@ -161,8 +161,8 @@ def sound() -> dict[str, str]:
     return {"level": "ok", "what": "the requirements of this project are sound", "cure": ""}
 
 
-def _findings(found: Iterable[Found]) -> list[dict[str, str]]:
-    return [{"level": level, "what": what, "cure": cure} for level, what, cure in found]
+def _findings(rows: Iterable[Found]) -> list[dict[str, str]]:
+    return [{"level": level, "what": what, "cure": cure} for level, what, cure in rows]
 
 
 def _failures(context: CommandContext) -> Iterator[Found]:

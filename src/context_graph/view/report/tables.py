@@ -15,7 +15,7 @@ import msgspec
 
 from context_graph.view.graph import KINDS, NAMES, matrix
 from context_graph.view.report.gather import Report
-from context_graph.view.rows import MemoryRow, SessionRow
+from context_graph.view.rows import MemoryRow, SessionRow, Week
 from context_graph.view.safe import one_line
 from context_graph.view.text import HEADS, figures
 
@@ -147,6 +147,10 @@ def _joined(field: str) -> Callable[[Any], str]:
     return lambda row: ", ".join(getattr(row, field))
 
 
+def _figure(at: int) -> Callable[[Week], int]:
+    return lambda week: figures(week)[at]
+
+
 def _source(row: MemoryRow) -> str:
     return row.source + (", forgotten" if row.is_forgotten else ", pinned" if row.is_pinned else "")
 
@@ -227,10 +231,7 @@ _NOTE_ROWS: Final = (
 )
 _WEEKS: Final = (
     Column("Week of", "begin"),
-    *(
-        Column(head.capitalize(), lambda week, at=at: figures(week)[at], "number")
-        for at, head in enumerate(HEADS)
-    ),
+    *(Column(head.capitalize(), _figure(at), "number") for at, head in enumerate(HEADS)),
 )
 _BROKEN: Final = (
     Column("When", "at_ms", "time"),
@@ -281,8 +282,8 @@ def _of(report: Report) -> Iterator[tuple[str, str, Iterable[Any], Sequence[Colu
 def tables_of(report: Report) -> dict[str, Table]:
     """Return all tables by their names."""
     made = {}
-    for name, caption, found, columns in _of(report):
-        there = list(found)
+    for name, caption, shown, columns in _of(report):
+        there = list(shown)
         rows = list(zip(*(column.cells(there) for column in columns), strict=True))
         is_sorted = name != "memories" or not report.forgotten
         made[name] = Table(name=name, caption=caption, columns=columns, rows=rows, is_sorted=is_sorted)
