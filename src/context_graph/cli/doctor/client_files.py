@@ -14,7 +14,6 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from context_graph.claude.transcripts import folder_of, memory_of
 from context_graph.config import client_dir
 
 ERROR: Final = "error"
@@ -156,7 +155,8 @@ def native_memory(
         ``cleanup_days``; and a note where transcripts are about to be deleted. At most 10,000 files are
         looked at in each folder.
     """
-    from context_graph.claude.own_memory import chosen_folders  # with orjson, which `status` does without
+    from context_graph.claude.own_memory import chosen_folders  # both load what `status` does without
+    from context_graph.claude.transcripts import folder_of, memory_of
 
     own = folder_of(project, env)
     chosen = chosen_folders(str(client_dir(env)), str(project))
