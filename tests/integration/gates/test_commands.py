@@ -126,7 +126,7 @@ def test_clear_takes_back_the_session_s_own_alone(gate: Gate) -> None:
     assert commands.clear(gate.place(), ["plan"], session=A[:8])["cleared"] == ["plan"]
     assert named(gate.edit(A)) == {"plan"} and not gate.edit(B).decision
     assert commands.clear(gate.place(), ["t"], session=A)["cleared"] == ["t"]
-    assert commands.clear(gate.place(), [], everything=True, session=B)["cleared"] == ["plan", "t"]
+    assert commands.clear(gate.place(), [], every=True, session=B)["cleared"] == ["plan", "t"]
     assert commands.clear(gate.place(), ["plan"], session=B)["cleared"] == []
     commands.satisfy(gate.place(), ["plan"], session=A)
     assert commands.clear(gate.place(), ["plan"], branch="feature/auth")["cleared"] == ["plan"]
