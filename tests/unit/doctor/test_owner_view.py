@@ -18,6 +18,6 @@ def test_the_extra_is_offered_where_there_is_much_to_find_and_it_is_missing(
 ) -> None:
     spec = ModuleSpec("onnxruntime", None) if is_there else None
     monkeypatch.setattr(owner_view, "find_spec", lambda name: spec)
-    found = owner_view._extra({"memory": {"live": live}, "settings": {"memory_model": model}})
+    found = list(owner_view.look_findings({"memory": {"live": live}, "settings": {"memory_model": model}}))
     assert [one.level for one in found] == ["note"] * offers
     assert all("minilm" in one.what and "minilm" in one.cure for one in found)

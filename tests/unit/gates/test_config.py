@@ -125,7 +125,7 @@ def test_only_true_enables(files: Files, value: object) -> None:
         ({"type": "dynamic", "command": "x", "thresholds": {"block": "many"}}, "thresholds.block"),
         ({"trigger_tools": 7}, "trigger_tools"),
         ({"trigger_tools": [{"command_pattern": "x"}]}, "tool is nothing"),
-        ({"trigger_tools": [{"tool": "Bash", "command_pattern": "git("}]}, "not a regular expression"),
+        ({"trigger_tools": [{"tool": "Bash", "command_pattern": "git("}]}, "no regular expression"),
         ("enabled", "not a mapping"),
         (None, "not a mapping"),
     ],
