@@ -24,7 +24,7 @@ from context_graph.sync.hub.membership import Membership, joined
 from context_graph.sync.hub.memories import Indexer
 from context_graph.sync.hub.transport import Hub, Listener
 from context_graph.sync.once import exchange_once
-from context_graph.sync.owner_side import OwnerSide
+from context_graph.sync.side import OwnerSide
 from context_graph.system.processes import give_way
 
 POLL_S: Final = 30.0

@@ -5,9 +5,10 @@ Every call is a slice; the caller goes on with the next. Nothing here reads file
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import wraps
 from itertools import islice
-from typing import Any, Final
+from typing import Any, Concatenate, Final, ParamSpec, TypeVar
 from uuid import UUID
 
 from context_graph.errors import InvalidInputError, InvalidParamsError
@@ -28,6 +29,8 @@ from context_graph.sync.transport import PAGE_BYTES, PAGE_LINES, Head, Refusal
 _USES: Final = "uses "
 _MAX_GAPS: Final = 256
 """Gaps of one log that are noted."""
+_P = ParamSpec("_P")
+_T = TypeVar("_T")
 
 
 class Exchange:
@@ -39,6 +42,22 @@ class Exchange:
         self._table = SyncTable(core.store.engine)
         self.notes = SyncNotes(self._table, core.folder)
         self.stamping = Stamping(core, self.notes)
+
+    def machine(self) -> str:
+        """Return the id by which the others know this store."""
+        return self.notes.machine.id
+
+    def stamp(self, cursor: str) -> str | None:
+        """As `Side.stamp`: the clock is looked at first, then what was changed, then what was used."""
+        if not cursor and self.stamping.is_ahead():
+            return CLOCK
+        if cursor.startswith(CLOCK):
+            last = self.stamping.stamp_anew(cursor.removeprefix(CLOCK))
+            return "" if last is None else CLOCK + last
+        if not cursor:
+            return "" if self.stamping.stamp() else _USES
+        after = self.stamping.stamp_uses(bytes.fromhex(cursor.removeprefix(_USES)))
+        return None if after is None else _USES + after.hex()
 
     # Telling
 
@@ -312,69 +331,34 @@ class _Lines:
             self._size += len(line)
 
 
+def _slice(
+    act: Callable[Concatenate[Exchange, _P], _T], *, writes: bool = True
+) -> Callable[Concatenate[OpenStore, _P], _T]:
+    """Return ``act`` as a method of a store that is open, within one operation of its memory."""
+
+    @wraps(act)
+    def call(side: OpenStore, *args: _P.args, **kwargs: _P.kwargs) -> _T:
+        with side.core.operation("sync", writes=writes) as core:
+            return act(Exchange(core), *args, **kwargs)
+
+    return call
+
+
 class OpenStore:
     """The side of a store that is open in this process."""
 
     def __init__(self, memex: Memex) -> None:
-        self._core = memex.core
+        self.core = memex.core
 
-    def stamp(self, cursor: str) -> str | None:
-        with self._core.operation("sync", writes=True) as core:
-            work = Exchange(core).stamping
-            if not cursor and work.is_ahead():
-                return CLOCK
-            if cursor.startswith(CLOCK):
-                last = work.stamp_anew(cursor.removeprefix(CLOCK))
-                return "" if last is None else CLOCK + last
-            if not cursor:
-                return "" if work.stamp() else _USES
-            after = work.stamp_uses(bytes.fromhex(cursor.removeprefix(_USES)))
-            return None if after is None else _USES + after.hex()
-
-    def machine(self) -> str:
-        with self._core.operation("sync", writes=True) as core:
-            return Exchange(core).notes.machine.id
-
-    def outgoing(self, place: str, head: Head | None) -> Outgoing:
-        with self._core.operation("sync", writes=True) as core:
-            return Exchange(core).outgoing(place, head)
-
-    def pushed(self, place: str) -> None:
-        with self._core.operation("sync", writes=True) as core:
-            Exchange(core).pushed(place)
-
-    def speak_as(self, machine: str, place: str, head: Head | None) -> None:
-        """As `Exchange.speak_as`."""
-        with self._core.operation("sync", writes=True) as core:
-            Exchange(core).speak_as(machine, place, head)
-
-    def again(self, place: str, head: Head | None, lacking: Sequence[Lacking]) -> tuple[Outgoing, int]:
-        with self._core.operation("sync", writes=True) as core:
-            return Exchange(core).again(place, head, lacking)
-
-    def known(self, place: str) -> Known:
-        with self._core.operation("sync") as core:
-            return Exchange(core).known(place)
-
-    def keep(self, place: str, kept: Kept) -> None:
-        with self._core.operation("sync", writes=True) as core:
-            Exchange(core).keep(place, kept)
-
-    def stamps(self, cursor: str) -> tuple[list[Stamped], str | None]:
-        with self._core.operation("sync") as core:
-            return Exchange(core).stamps(cursor)
-
-    def merge(self, place: str, part: Stretch) -> Merged:
-        """As `Exchange.merge`."""
-        with self._core.operation("sync", writes=True) as core:
-            return Exchange(core).merge(place, part)
-
-    def apply(self) -> bool:
-        """As `Exchange.apply`."""
-        with self._core.operation("sync", writes=True) as core:
-            return Exchange(core).apply()
-
-    def forget_told(self, place: str) -> int:
-        """As `Exchange.forget_told`."""
-        with self._core.operation("sync", writes=True) as core:
-            return Exchange(core).forget_told(place)
+    machine = _slice(Exchange.machine)
+    stamp = _slice(Exchange.stamp)
+    stamps = _slice(Exchange.stamps, writes=False)
+    outgoing = _slice(Exchange.outgoing)
+    again = _slice(Exchange.again)
+    pushed = _slice(Exchange.pushed)
+    speak_as = _slice(Exchange.speak_as)
+    known = _slice(Exchange.known, writes=False)
+    keep = _slice(Exchange.keep)
+    merge = _slice(Exchange.merge)
+    apply = _slice(Exchange.apply)
+    forget_told = _slice(Exchange.forget_told)

@@ -169,7 +169,7 @@ def leave(forget: bool, as_json: bool, db_path: str | None) -> None:
     from context_graph.sync.hub.membership import joined
     from context_graph.sync.hub.membership import leave as end
     from context_graph.sync.once import alone
-    from context_graph.sync.owner_side import OwnerSide
+    from context_graph.sync.side import OwnerSide
 
     location = locate(db_path)
     membership = joined(location.store)
@@ -254,7 +254,7 @@ def _status_text(seen: dict[str, Any]) -> str:
 
 def _tell_owner(location: Location) -> None:
     """Have an owner that runs look at the store, and begin or end its exchanges."""
-    from context_graph.sync.owner_side import OwnerSide
+    from context_graph.sync.side import OwnerSide
 
     with suppress(OwnerError):
         OwnerSide(location, autostart=False).machine()

@@ -44,7 +44,7 @@ def sync(folder: str | None, name: str | None, as_json: bool, db_path: str | Non
     Example: context-graph-cli sync --folder ~/Dropbox/context-graph
     """
     from context_graph.sync.once import exchange_once
-    from context_graph.sync.owner_side import OwnerSide
+    from context_graph.sync.side import OwnerSide
 
     location = locate(db_path)
     if folder is None and name is not None:
