@@ -23,7 +23,7 @@ from context_graph.errors import ContextGraphError, OwnerUnavailableError, Store
 from context_graph.sync.hub.membership import Membership, joined
 from context_graph.sync.hub.memories import Indexer
 from context_graph.sync.hub.transport import Hub, Listener
-from context_graph.sync.once import exchange_once
+from context_graph.sync.run import exchange_once
 from context_graph.sync.side import OwnerSide
 from context_graph.system.processes import give_way
 

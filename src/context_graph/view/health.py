@@ -21,7 +21,7 @@ COURSES: Final = {
 
 
 def exchange_text(last: Mapping[str, Any], at_ms: int) -> str:
-    """Return what the last exchanges with a place came to (`sync.once.Last`), at Unix time ``at_ms``."""
+    """Return what the last exchanges with a place came to (`sync.run.Last`), at Unix time ``at_ms``."""
     if not last["done_ms"]:
         return f"{last['where']}: never yet; {last['failed']}"
     when = f"{ago(last['done_ms'], at_ms)} ago"

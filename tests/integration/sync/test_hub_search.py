@@ -28,7 +28,7 @@ from context_graph.sync.hub import place_name, schema, teams
 from context_graph.sync.hub.answering import Question, Search
 from context_graph.sync.hub.memories import Indexer
 from context_graph.sync.hub.transport import Hub
-from context_graph.sync.once import last_exchanges
+from context_graph.sync.run import last_exchanges
 from context_graph.sync.transport import LoggedChange
 
 pytestmark = pytest.mark.hub

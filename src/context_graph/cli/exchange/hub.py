@@ -168,7 +168,7 @@ def leave(forget: bool, as_json: bool, db_path: str | None) -> None:
     """
     from context_graph.sync.hub.membership import joined
     from context_graph.sync.hub.membership import leave as end
-    from context_graph.sync.once import alone
+    from context_graph.sync.run import alone
     from context_graph.sync.side import OwnerSide
 
     location = locate(db_path)

@@ -43,7 +43,7 @@ def sync(folder: str | None, name: str | None, as_json: bool, db_path: str | Non
 
     Example: context-graph-cli sync --folder ~/Dropbox/context-graph
     """
-    from context_graph.sync.once import exchange_once
+    from context_graph.sync.run import exchange_once
     from context_graph.sync.side import OwnerSide
 
     location = locate(db_path)
@@ -70,7 +70,7 @@ def sync(folder: str | None, name: str | None, as_json: bool, db_path: str | Non
 def _folder(location: Location, folder: str, name: str | None) -> tuple[str, Transport]:
     from context_graph.sync.folder import Folder
     from context_graph.sync.home import FORMAT, Home, check_home
-    from context_graph.sync.once import last_exchanges
+    from context_graph.sync.run import last_exchanges
 
     top = checkout_top(working_dir())
     project = _checked(top.name if name is None else name)

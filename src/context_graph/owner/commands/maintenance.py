@@ -61,7 +61,7 @@ def look(call: Call, *, quick: bool, now_ms: int | None = None) -> dict[str, Any
     ``quick`` omits the pass over all records, and what only the costs are computed from; ``since`` (Unix ms)
     is from when on memories that were shown are counted, by default a day. ``now_ms`` is where its spans end.
     """
-    from context_graph.sync.once import last_exchanges  # few stores have any
+    from context_graph.sync.run import last_exchanges  # few stores have any
 
     context, now_ms = call.context, call.began_ms if now_ms is None else now_ms
     context.settle()

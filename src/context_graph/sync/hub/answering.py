@@ -24,7 +24,7 @@ from context_graph.sync.hub.connecting import Connection
 from context_graph.sync.hub.membership import Membership, joined
 from context_graph.sync.hub.memories import changes, composed, registers, signed, vector_text
 from context_graph.sync.hub.transport import Hub
-from context_graph.sync.once import last_exchanges
+from context_graph.sync.run import last_exchanges
 from context_graph.sync.values import NODE_FIELDS
 
 IDLE_S: Final = 600
