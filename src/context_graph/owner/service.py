@@ -33,7 +33,7 @@ from context_graph.owner.client_paths import check_root
 from context_graph.owner.commands import hooks
 from context_graph.owner.commands.call import Call
 from context_graph.owner.consolidations.queue import Consolidations
-from context_graph.owner.exchanges import Exchanges
+from context_graph.owner.hub_processes import Exchanges
 from context_graph.owner.jobs import Place
 from context_graph.owner.sessions import log_reader
 from context_graph.owner.sessions.hook_call import Gates

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from context_graph.owner.last_run import LastRun
+from context_graph.owner.jobs import LastRun
 
 TOKENS = [f"{number:08x}-0000-4000-8000-000000000000" for number in range(8)]
 

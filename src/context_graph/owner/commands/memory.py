@@ -30,7 +30,7 @@ from context_graph.errors import (
     UsageError,
 )
 from context_graph.identity.across import relation
-from context_graph.model import cut_session_id
+from context_graph.model import EventParts, HookEvent, cut_session_id
 from context_graph.model.memory import VerbosityLevel
 from context_graph.operations import OPERATIONS
 from context_graph.operations.context import Elsewhere, Host, OnDone
@@ -39,6 +39,7 @@ from context_graph.operations.filters import Filters
 from context_graph.operations.operation import Operation, parameters, read
 from context_graph.owner.commands.call import Call, Service, reply
 from context_graph.owner.sessions.identity_notices import ALARMS
+from context_graph.store.sessions.sessions import SessionStore
 from context_graph.system import processes
 from context_graph.wire.frames import ENV_NAMES, FOLLOWS, Reply, Request
 
@@ -47,14 +48,6 @@ if TYPE_CHECKING:
     from context_graph.memory.traces import Words
     from context_graph.operations.mcp.endpoint import Endpoint
     from context_graph.owner.jobs import Job
-    from context_graph.owner.sessions.store_context import StoreContext
-from typing import TYPE_CHECKING
-
-from context_graph.model import EventParts, HookEvent
-from context_graph.store.sessions.sessions import SessionStore
-
-if TYPE_CHECKING:
-    from context_graph.memory.traces import Words
     from context_graph.owner.sessions.store_context import StoreContext
 
 _OF_THE_STORE: Final = (DatabaseCorruptionError, StoreClosedError, TookTooLongError)
@@ -101,7 +94,6 @@ class StoreHost:
         return self._open().users(account_of(self._request.env), make)
 
     def recorded(self, words: Words, *, erase: bool) -> list[str]:
-
         return recorded(self._open(), words, erase=erase)
 
     def session_of(self, tool_use_id: str | None) -> str | None:
@@ -166,7 +158,7 @@ class StoreHost:
         then: Callable[[Sequence[Elsewhere], str], Mapping[str, Any]],
         on_done: OnDone | None,
     ) -> AnyJob:
-        from context_graph.owner.questions import asking, elsewhere
+        from context_graph.owner.hub_processes import asking, elsewhere
 
         context = self._open()
 

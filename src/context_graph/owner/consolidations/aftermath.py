@@ -16,8 +16,7 @@ from context_graph.consolidation.commit import goal_view
 from context_graph.consolidation.plan import Goal, Plan, decode_goals
 from context_graph.errors import CorruptedIdentityError
 from context_graph.identity.ego import SPACES, Alignment
-from context_graph.owner.jobs import Job, Trigger, trigger_of
-from context_graph.owner.last_run import LastRun
+from context_graph.owner.jobs import Job, LastRun, Trigger, trigger_of
 from context_graph.store.layout import GOALS_FACT
 
 if TYPE_CHECKING:

@@ -23,7 +23,17 @@ from context_graph.errors import (
 )
 from context_graph.owner.chores import SetAside
 from context_graph.owner.consolidations.schedule import Schedule
-from context_graph.owner.jobs import Job, JobState, OnDone, OnProgress, Outcome, Place, ScheduledRun, Trigger
+from context_graph.owner.jobs import (
+    Job,
+    JobState,
+    LastRun,
+    OnDone,
+    OnProgress,
+    Outcome,
+    Place,
+    ScheduledRun,
+    Trigger,
+)
 from context_graph.owner.sessions.store_context import CONSOLIDATION
 from context_graph.system import watchdog
 from context_graph.system.watchdog import Piece, TookTooLong
@@ -32,7 +42,6 @@ from context_graph.wire.frames import Request
 if TYPE_CHECKING:
     from context_graph.consolidation.plan import Mode
     from context_graph.owner.consolidations.run import Execution
-    from context_graph.owner.last_run import LastRun
     from context_graph.owner.sessions.store_context import StoreContext
 
 Made = TypeVar("Made")
@@ -257,8 +266,6 @@ class Consolidations:
         }
 
     def _last_run(self, store: Path) -> LastRun:
-        from context_graph.owner.last_run import LastRun
-
         if store not in self._last_runs:
             self._last_runs[store] = LastRun(store)
         return self._last_runs[store]

@@ -8,18 +8,17 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from context_graph.owner.jobs import Place, ScheduledRun, Trigger, trigger_of
+from context_graph.owner.jobs import LastRun, Place, ScheduledRun, Trigger, trigger_of
 
 if TYPE_CHECKING:
     from context_graph.consolidation.plan import Mode
-    from context_graph.owner.last_run import LastRun
     from context_graph.owner.sessions.store_context import StoreContext
-import os
 
 QUIET_S: Final = 2.0
 """Without a request, before a run of the owner's own begins."""

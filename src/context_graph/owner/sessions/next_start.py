@@ -15,7 +15,7 @@ from context_graph.config.settings import setting_files
 from context_graph.errors import ContextGraphError
 from context_graph.git.repository import branch_of
 from context_graph.model import EventKind, HookEvent
-from context_graph.owner.last_run import LastRun
+from context_graph.owner.jobs import LastRun
 from context_graph.owner.sessions.identity_notices import ALARMS
 from context_graph.owner.sessions.injections import composed
 from context_graph.store.sessions.sessions import SessionStore
