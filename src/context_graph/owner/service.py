@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from context_graph.config import Settings, load_settings
-from context_graph.config.paths import is_account
+from context_graph.config.paths import check_root, is_account
 from context_graph.config.settings import with_request_env
 from context_graph.errors import (
     ContextGraphError,
@@ -29,7 +29,6 @@ from context_graph.errors import (
 )
 from context_graph.git.moved import project_of
 from context_graph.owner.chores import SetAside
-from context_graph.owner.client_paths import check_root
 from context_graph.owner.commands import hooks
 from context_graph.owner.commands.call import Call
 from context_graph.owner.consolidations.queue import Consolidations

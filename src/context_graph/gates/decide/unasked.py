@@ -23,8 +23,7 @@ from context_graph.gates.rules import FILE_TOOLS, Requirement, Rules
 from context_graph.gates.state.project import Project
 from context_graph.gates.state.session_ids import own_name
 from context_graph.gates.state.under_way import UnderWay
-from context_graph.git.changes import changed_since, snapshot
-from context_graph.git.repository import keeps_reftable, tip_of
+from context_graph.git.repository import changed_since, keeps_reftable, snapshot, tip_of
 from context_graph.system.small_files import read_object, write_json
 
 SUFFIX = ".tree"
