@@ -19,10 +19,9 @@ from context_graph.errors import ContextGraphError
 from context_graph.model import EventKind, HookEvent
 from context_graph.owner.sessions.brief_cache import BriefCache
 from context_graph.owner.sessions.call_lines import HOLD, CallLines, commands_of
-from context_graph.owner.sessions.compactions import Compactions
 from context_graph.owner.sessions.injections import Injections, context_of
 from context_graph.owner.sessions.rules_and_lessons import EARLIER, PROMPT_TOKENS, RulesAndLessons, apart
-from context_graph.owner.sessions.session_works import SessionWorks, pointer
+from context_graph.owner.sessions.session_works import Compactions, SessionWorks, pointer
 from context_graph.store.sessions.sessions import SessionStore
 
 if TYPE_CHECKING:

@@ -31,7 +31,7 @@ from context_graph.wire.prepared_start import take, take_all
 
 if TYPE_CHECKING:
     from context_graph.memory.memex import Memex
-    from context_graph.owner.sessions.import_from import ImportFrom
+    from context_graph.owner.commands.import_from import ImportFrom
 
 CONSOLIDATION = "consolidation"
 """Key of the owner's own consolidations among what can be set aside."""
