@@ -11,7 +11,7 @@ ALLOWED = {
     "sync/batch/project.py": "a batch is a process of its own, started by whoever runs it",
     "owner/__main__.py": "it drops what a client's call alone has",
     "owner/sessions/hook_call.py": "HOME, which all clients of an owner share; the rest is the request's",
-    "owner/view/gates.py": "no client asks: it shows the gates as the owner's user has them",
+    "owner/view/sessions.py": "no client asks: it shows the gates as the owner's user has them",
 }
 """File -> why it may."""
 

@@ -24,7 +24,7 @@ class Verb:
     needs_store: bool = True
 
 
-_WATCHING: Final = frozenset((*("memory.consolidate", "memory.stats", "memory.runs", "memory.goals"),))
+_WATCHING: Final = frozenset({"memory.consolidate", "memory.stats", "memory.runs", "memory.goals"})
 """These begin a consolidation or look at one: watching must not keep it from happening."""
 _RECALLING: Final = ("hooks.prompt-submit", "hooks.session-start", "hooks.subagent-start")
 
@@ -36,20 +36,8 @@ FIRST: Final[dict[str, Verb]] = {
 """What a client asks first, and waits for."""
 
 _VIEW: Final = (
-    *(
-        "health",
-        "memories",
-        "memory",
-        "texts",
-        "ledger",
-        "sessions",
-        "session",
-        "runs",
-        "run",
-        "gates",
-        "map",
-    ),
-    *("effect", "pane", "compaction"),
+    *("health", "memories", "memory", "texts", "ledger", "sessions", "session", "runs", "run", "gates"),
+    *("map", "effect", "pane", "compaction"),
 )
 
 
@@ -57,7 +45,7 @@ def _view(name: str) -> Callable[[Call], Reply]:
     def handle(call: Call) -> Reply:  # what these import is loaded when the first of them comes
         from context_graph.owner.commands import view_rows
 
-        return view_rows.HANDLERS[name](call)
+        return view_rows.answer(name, call)
 
     return handle
 

@@ -11,6 +11,8 @@ from typing import Any, Final
 
 import msgspec
 
+from context_graph.consolidation.map import Group, Measured, Recurring
+
 TEXT_CHARS: Final = 160
 """Of a memory's or event's text in a table."""
 WHOLE_CHARS: Final = 2000
@@ -349,15 +351,6 @@ class MapNote(msgspec.Struct, frozen=True, kw_only=True):
     """The memory that holds instead of it."""
 
 
-class MapCluster(msgspec.Struct, frozen=True, kw_only=True):
-    """One cluster of memories."""
-
-    label: str
-    memories: int
-    coherence: float
-    """In [0, 1]."""
-
-
 class GoalRow(msgspec.Struct, frozen=True, kw_only=True):
     """One goal that the memories show."""
 
@@ -366,23 +359,6 @@ class GoalRow(msgspec.Struct, frozen=True, kw_only=True):
     level: str
     confidence: float
     memories: int
-
-
-class PatternRow(msgspec.Struct, frozen=True, kw_only=True):
-    """One pattern that the memories show."""
-
-    text: str
-    memories: int
-    confidence: float
-
-
-class DriftPoint(msgspec.Struct, frozen=True, kw_only=True):
-    """How near the memories then were to the goals, at one rem consolidation."""
-
-    at_ms: int
-    similarity: float
-    """In [0, 1]."""
-    level: str
 
 
 class Map(msgspec.Struct, frozen=True, kw_only=True):
@@ -394,10 +370,10 @@ class Map(msgspec.Struct, frozen=True, kw_only=True):
     """Oldest first."""
     at_ms: int | None = None
     """When a deep or rem consolidation found clusters, patterns and drift; None if none did."""
-    clusters: Sequence[MapCluster] = ()
+    clusters: Sequence[Group] = ()
     goals: Sequence[GoalRow] = ()
-    patterns: Sequence[PatternRow] = ()
-    drift: Sequence[DriftPoint] = ()
+    patterns: Sequence[Recurring] = ()
+    drift: Sequence[Measured] = ()
     """Oldest first."""
 
 

@@ -291,7 +291,7 @@ def _map(memories: int) -> rows.Map:
         )
         for number in reversed(range(min(120, memories)))
     ]
-    clusters = [rows.MapCluster(label=name, memories=memories // 4, coherence=0.8) for name in names]
+    clusters = [rows.Group(label=name, memories=memories // 4, coherence=0.8) for name in names]
     goal = identifier("goal", 0)
     return rows.Map(
         sessions=sessions,
@@ -302,9 +302,9 @@ def _map(memories: int) -> rows.Map:
             rows.GoalRow(id=goal, text="Limit requests fairly", level="project", confidence=0.8, memories=30),
             rows.GoalRow(id="g2", text="Test with a fake clock", level="task", confidence=0.6, memories=9),
         ),
-        patterns=(rows.PatternRow(text="runs the tests after each edit", memories=22, confidence=0.9),),
+        patterns=(rows.Recurring(text="runs the tests after each edit", memories=22, confidence=0.9),),
         drift=[
-            rows.DriftPoint(
+            rows.Measured(
                 at_ms=END_MS - (8 - at) * 14 * DAY_MS,
                 similarity=0.9 - at * 0.05,
                 level="low" if at < 6 else "medium",

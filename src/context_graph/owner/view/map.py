@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, Final
+from typing import Final
 from uuid import UUID
 
 from context_graph.consolidation.plan import Goal, StoreMap, decode_goals, decode_map
@@ -17,7 +17,7 @@ from context_graph.model.note import NOTE, NoteKind, kind_of_memory
 from context_graph.owner.sessions.store_context import StoreContext
 from context_graph.owner.view.memories import one_line
 from context_graph.store.layout import GOALS_FACT, MAP_FACT
-from context_graph.view.rows import DriftPoint, GoalRow, Map, MapCluster, MapNote, MapSession, PatternRow
+from context_graph.view.rows import GoalRow, Map, MapNote, MapSession
 
 _SESSIONS: Final = 200
 _RULES: Final = 200
@@ -41,11 +41,15 @@ def map_of(context: StoreContext) -> Map:
             drawn = decode_map(core.store.meta(MAP_FACT))
             goals = decode_goals(core.store.meta(GOALS_FACT))
         summaries = memex.list(limit=_SESSIONS, filters=RecallFilters(tags=(CAPTURE_TAG,))).nodes
+        drawn = drawn or StoreMap(at_ms=0)
         return Map(
+            at_ms=drawn.at_ms or None,
+            clusters=drawn.clusters,
+            patterns=drawn.patterns,
+            drift=drawn.drift,
             sessions=[_session(node, inside) for node in reversed(summaries)],
             notes=list(_notes(memex, summaries)),
             goals=_goals(goals),
-            **_found(drawn),
         )
 
 
@@ -92,26 +96,6 @@ def _files(node: MemoryNode) -> list[str]:
         if files:
             return [path for path in files if isinstance(path, str)]
     return []
-
-
-def _found(drawn: StoreMap | None) -> dict[str, Any]:
-    if drawn is None:
-        return {}
-    return {
-        "at_ms": drawn.at_ms,
-        "clusters": [
-            MapCluster(label=cluster.label, memories=cluster.memories, coherence=cluster.coherence)
-            for cluster in drawn.clusters
-        ],
-        "patterns": [
-            PatternRow(text=pattern.text, memories=pattern.memories, confidence=pattern.confidence)
-            for pattern in drawn.patterns
-        ],
-        "drift": [
-            DriftPoint(at_ms=point.at_ms, similarity=point.similarity, level=point.level)
-            for point in drawn.drift
-        ],
-    }
 
 
 def _goals(goals: Sequence[Goal]) -> list[GoalRow]:

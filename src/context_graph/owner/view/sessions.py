@@ -1,13 +1,18 @@
-"""Makes the rows of sessions, and of one session's timeline."""
+"""Makes the rows of sessions, of the timeline of one, and of the gates: their log, what is met where."""
 
 from __future__ import annotations
 
+import os
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, Final
 
 from context_graph.claude.hooks.origin import own_words
 from context_graph.errors import ContextGraphError, CorruptedIdentityError
+from context_graph.gates.commands.command_context import CommandContext
+from context_graph.gates.commands.upkeep import branches
+from context_graph.gates.decide.evaluation import evaluate
 from context_graph.identity.across import relation
 from context_graph.identity.continuity import classify_ic
 from context_graph.identity.live import MEASURED, LiveSession
@@ -15,16 +20,17 @@ from context_graph.memory.context.summary import SessionWork
 from context_graph.model import EDITING, SHELLS, EventKind, HookEvent
 from context_graph.notes.command_lines import commands_in, failed_by, line_of
 from context_graph.owner.sessions.store_context import StoreContext
-from context_graph.owner.view.gates import gate_rows
 from context_graph.owner.view.ledger import shown_rows
-from context_graph.owner.view.memories import one_line
-from context_graph.owner.view.runs import run_rows
+from context_graph.owner.view.memories import one_line, run_rows
 from context_graph.store.sessions import sessions
 from context_graph.text.flattening import relative_path, root_of
 from context_graph.text.units import counted, span
 from context_graph.view.health import COURSES
 from context_graph.view.rows import (
     EventRow,
+    GateRow,
+    Gates,
+    GateState,
     Line,
     Mark,
     Point,
@@ -258,3 +264,71 @@ def _event_row(event: HookEvent) -> EventRow:
         failed=event.kind is EventKind.POST_TOOL_FAILURE or event.success is False,
         agent_id=event.agent_id,
     )
+
+
+# The gates
+
+
+_REFUSALS: Final = frozenset({"denied", "blocked"})
+_ENV: Final = ("HOME", "CLAUDE_CONFIG_DIR")
+"""They say where the configurations above the project's are."""
+_BRANCHES: Final = 50
+_ALL: Final = 10_000
+"""Entries that the log keeps."""
+
+
+def gates_of(context: StoreContext, *, limit: int = 500) -> Gates:
+    """Return the log, newest first, and the requirements of the project that the store belongs to."""
+    everything = gate_rows(context, limit=_ALL)
+    refused = Counter(
+        (name, entry.branch) for entry in everything if entry.kind in _REFUSALS for name in entry.requirements
+    )
+    try:
+        states = list(_states(context, refused))
+    except (ContextGraphError, OSError):  # no repository, or none that can be read: the log is still there
+        states = []
+    return Gates(rows=everything[:limit], states=states)
+
+
+def gate_rows(context: StoreContext, *, limit: int, session_id: str = "") -> list[GateRow]:
+    """Return the newest entries of the gates' log first."""
+    entries = context.store.requirement_log.entries(limit=limit, session_id=session_id)
+    return [_row(entry) for entry in entries]
+
+
+def _row(entry: Mapping[str, Any]) -> GateRow:
+    return GateRow(
+        at_ms=entry["at_ms"],
+        kind=entry["kind"],
+        requirements=entry.get("requirements", ()),
+        session_id=entry.get("session_id", ""),
+        branch=entry.get("branch", ""),
+        tool=entry.get("tool", ""),
+        by=entry.get("by", ""),
+        detail=entry.get("detail", ""),
+    )
+
+
+def _states(context: StoreContext, refused: Mapping[tuple[str, str], int]) -> Iterator[GateState]:
+    if context.project is None or not os.path.isdir(context.project):
+        return
+    env = {name: os.environ[name] for name in _ENV if name in os.environ}
+    command = CommandContext(str(context.project), env)
+    latest = context.sessions.latest()
+    session_id = "" if latest is None else latest.snapshot.session_id
+    known = [row["branch"] for row in branches(command) if row["exists"] is not False]
+    current = [command.head.branch] if command.head.branch else []
+    for branch in list(dict.fromkeys([*current, *known]))[:_BRANCHES]:
+        evaluation = command.evaluation(branch, session_id, may_run=False)
+        for requirement in command.rules.requirements:
+            if not requirement.enabled:
+                continue
+            verdict = evaluate(requirement, evaluation)
+            by = str(verdict.record.get("satisfied_by") or "")
+            yield GateState(
+                requirement=requirement.name,
+                branch=branch,
+                is_satisfied=verdict.met,
+                text=", ".join(filter(None, (verdict.why, by and f"by {by}"))),
+                refused=refused.get((requirement.name, branch), 0),
+            )

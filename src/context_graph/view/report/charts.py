@@ -11,9 +11,10 @@ from typing import Final
 
 import msgspec
 
+from context_graph.consolidation.map import Measured
 from context_graph.text.units import counted
 from context_graph.view.report.tables import cut, stamp
-from context_graph.view.rows import Day, DriftPoint, SessionDetail
+from context_graph.view.rows import Day, SessionDetail
 from context_graph.view.safe import one_line
 from context_graph.view.timeline import CRISIS, WARNING, Timeline
 
@@ -156,7 +157,7 @@ def session_line(detail: SessionDetail, chars: int) -> Line | None:
     return _line(values, _ends(first, last), low, ticks, summary, lanes, bottom, shown)
 
 
-def drift_line(drift: Sequence[DriftPoint]) -> Line | None:
+def drift_line(drift: Sequence[Measured]) -> Line | None:
     """Return how near memories are to the goals, over months; None without any."""
     if not drift:
         return None
