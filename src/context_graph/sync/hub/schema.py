@@ -2,117 +2,41 @@
 
 Each table's key begins with the project, so that it can be distributed by it (Citus, CockroachDB). A row is
 seen by members of its project alone: the database's policies decide that by the login, not our code.
+
+A member has a login, so they can send any SQL. `functions.sql` has the functions by which they write: what
+these take is checked in the server, and what they say of a line is read from the line itself. `searching.sql`
+has those by which they search what is not on their machine.
 """
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any, Final
 
 from context_graph.errors import ConfigError
 from context_graph.model.spaces import SIZES, SPACES
 from context_graph.sync.change import digest
-from context_graph.sync.hub.functions import FUNCTIONS
-from context_graph.sync.hub.searching import SEARCHING
 
 SCHEMA: Final = "context_graph"
 MEMBERS: Final = "context_graph_member"
 """The role that every member's login is in."""
 
-_TABLES: Final = """
-CREATE TABLE context_graph.team (
-  id uuid PRIMARY KEY,
-  name text NOT NULL UNIQUE CHECK (length(name) BETWEEN 1 AND 64)
-);
-CREATE TABLE context_graph.project (
-  id uuid PRIMARY KEY,
-  team uuid NOT NULL REFERENCES context_graph.team,
-  name text NOT NULL CHECK (length(name) BETWEEN 1 AND 64),
-  quota_bytes bigint NOT NULL DEFAULT 1073741824 CHECK (quota_bytes >= 0),
-  remote text NOT NULL DEFAULT '' CHECK (length(remote) <= 64),
-  audits bigint NOT NULL DEFAULT 0,
-  UNIQUE (team, name)
-);
-CREATE TABLE context_graph.member (
-  project uuid NOT NULL REFERENCES context_graph.project,
-  login name NOT NULL,
-  role text NOT NULL CHECK (role IN ('reader', 'writer', 'owner')),
-  since timestamptz NOT NULL DEFAULT now(),
-  removed_at timestamptz,
-  PRIMARY KEY (project, login)
-);
-CREATE TABLE context_graph.machine (
-  project uuid NOT NULL REFERENCES context_graph.project,
-  machine text NOT NULL CHECK (machine ~ '^[0-9a-f]{32}$'),
-  login name NOT NULL DEFAULT session_user,
-  last bigint NOT NULL DEFAULT 0,
-  digest text NOT NULL DEFAULT '',
-  bytes bigint NOT NULL DEFAULT 0,
-  indexed bigint NOT NULL DEFAULT 0,
-  pushed_at timestamptz,
-  PRIMARY KEY (project, machine)
-);
-CREATE TABLE context_graph.change (
-  project uuid NOT NULL,
-  machine text NOT NULL,
-  seq bigint NOT NULL CHECK (seq > 0),
-  subject text NOT NULL CHECK (octet_length(subject) <= 4096),
-  clock bigint NOT NULL,
-  -- Ties between changes go by the bytes of an id, as on each machine; some languages sort "aa" behind "z".
-  by text COLLATE "C" NOT NULL CHECK (octet_length(by) <= 64),
-  fields text[] NOT NULL,
-  line text NOT NULL CHECK (octet_length(line) <= 2097152),
-  at timestamptz NOT NULL DEFAULT now(),
-  PRIMARY KEY (project, machine, seq),
-  FOREIGN KEY (project, machine) REFERENCES context_graph.machine
-);
-CREATE INDEX change_subject ON context_graph.change (project, subject) WHERE fields <> '{}';
--- Links by the memory that they lead to: what was superseded is found by it.
-CREATE INDEX change_target ON context_graph.change (project, split_part(subject, '/', 2))
-  WHERE split_part(subject, '/', 2) <> '';
-CREATE TABLE context_graph.run (
-  project uuid NOT NULL REFERENCES context_graph.project,
-  number bigint NOT NULL CHECK (number > 0),
-  command uuid NOT NULL,
-  login name NOT NULL DEFAULT session_user,
-  mode text NOT NULL CHECK (length(mode) BETWEEN 1 AND 16),
-  host text NOT NULL DEFAULT '' CHECK (length(host) <= 128),
-  process text NOT NULL DEFAULT '' CHECK (length(process) <= 64),
-  began_at timestamptz NOT NULL DEFAULT now(),
-  lease_until timestamptz NOT NULL,
-  ended_at timestamptz,
-  outcome text CHECK (outcome IN ('committed', 'failed', 'expired')),
-  machine text,
-  first bigint,
-  last bigint,
-  counts jsonb NOT NULL DEFAULT '{}',
-  undone_by bigint,
-  PRIMARY KEY (project, number)
-);
--- One that has not ended, at most: whoever ends a run holds its row, so that of two only one commits.
-CREATE UNIQUE INDEX run_open ON context_graph.run (project) WHERE ended_at IS NULL;
--- What takes back a run's changes, until somebody changes the same once more.
-CREATE TABLE context_graph.undo (
-  project uuid NOT NULL,
-  run bigint NOT NULL,
-  number bigint NOT NULL,
-  subject text NOT NULL,
-  fields text[] NOT NULL,
-  line text NOT NULL CHECK (octet_length(line) <= 2097152),
-  PRIMARY KEY (project, run, number),
-  FOREIGN KEY (project, run) REFERENCES context_graph.run ON DELETE CASCADE
-);
-CREATE INDEX undo_subject ON context_graph.undo (project, subject);
--- By what a member's question finds memories that are not on their machine: the words of each as hashes, and,
--- where the server has pgvector, what it means (_VECTORS). The text stands in the lines alone.
-CREATE TABLE context_graph.memory (
-  project uuid NOT NULL REFERENCES context_graph.project,
-  subject text NOT NULL CHECK (length(subject) = 36),
-  provider text NOT NULL CHECK (length(provider) BETWEEN 1 AND 64),
-  terms bigint[] NOT NULL CHECK (cardinality(terms) <= 4096),
-  PRIMARY KEY (project, subject)
-);
-CREATE INDEX memory_terms ON context_graph.memory USING gin (terms);
-"""
+CONFLICT: Final = "CG001"
+"""SQLSTATE: the lines don't continue this log, or it is somebody else's."""
+QUOTA: Final = "CG002"
+AHEAD: Final = "CG003"
+"""The clock of a line is ahead of the hub's."""
+UNFIT: Final = "CG004"
+MOST_BYTES: Final = 8 << 20
+"""Bytes of one call of `tell`."""
+MOST_LOGS: Final = 1000
+"""Machines of one login in one project: whoever reads the project asks for each of them."""
+
+
+def _sql(name: str) -> str:
+    """Return a file beside this one; the line's end in front is part of the digest that hubs keep."""
+    return "\n" + Path(__file__).with_name(name).read_text(encoding="utf-8")
+
 
 _SEEN: Final = "".join(
     f"""
@@ -121,40 +45,10 @@ CREATE POLICY seen ON context_graph.{table} FOR SELECT
     for table in ("member", "machine", "change", "run", "memory")
 )
 """A row of these is seen by whoever is a member of its project."""
-_RIGHTS: Final = """
-CREATE TRIGGER compact AFTER INSERT ON context_graph.change
-  REFERENCING NEW TABLE AS fresh FOR EACH STATEMENT EXECUTE FUNCTION context_graph.compact();
-CREATE TRIGGER keep_undo AFTER INSERT ON context_graph.change
-  REFERENCING NEW TABLE AS fresh FOR EACH STATEMENT EXECUTE FUNCTION context_graph.keep_undo();
-CREATE TRIGGER forget_memory AFTER INSERT ON context_graph.change
-  REFERENCING NEW TABLE AS fresh FOR EACH STATEMENT EXECUTE FUNCTION context_graph.forget_memory();
-
-ALTER TABLE context_graph.team ENABLE ROW LEVEL SECURITY;
-ALTER TABLE context_graph.project ENABLE ROW LEVEL SECURITY;
-ALTER TABLE context_graph.member ENABLE ROW LEVEL SECURITY;
-ALTER TABLE context_graph.machine ENABLE ROW LEVEL SECURITY;
-ALTER TABLE context_graph.change ENABLE ROW LEVEL SECURITY;
-ALTER TABLE context_graph.run ENABLE ROW LEVEL SECURITY;
-ALTER TABLE context_graph.undo ENABLE ROW LEVEL SECURITY;
-ALTER TABLE context_graph.memory ENABLE ROW LEVEL SECURITY;
-CREATE POLICY seen ON context_graph.project FOR SELECT
-  USING (id IN (SELECT context_graph.projects_of_session('{reader,writer,owner}')));
-CREATE POLICY seen ON context_graph.team FOR SELECT
-  USING (id IN (SELECT team FROM context_graph.project));
-CREATE POLICY owned ON context_graph.undo FOR SELECT
-  USING (project IN (SELECT context_graph.projects_of_session('{owner}')));
-
-GRANT USAGE ON SCHEMA context_graph TO context_graph_member;
-GRANT SELECT ON ALL TABLES IN SCHEMA context_graph TO context_graph_member;
--- No function is anybody's that is not named here.
-REVOKE EXECUTE ON ALL FUNCTIONS IN SCHEMA context_graph FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION context_graph.projects_of_session, context_graph.tell, context_graph.mend,
-  context_graph.begin_run, context_graph.renew_run, context_graph.end_run, context_graph.keep_reversals,
-  context_graph.mark_undone, context_graph.to_index, context_graph.put_index, context_graph.ask
-  TO context_graph_member;
-"""
-
-MIGRATIONS: Final = (_TABLES + FUNCTIONS + SEARCHING + _RIGHTS + _SEEN,)
+_FUNCTIONS: Final = (
+    _sql("functions.sql").replace("{MOST_LOGS}", str(MOST_LOGS)).replace("{MOST_BYTES}", str(MOST_BYTES))
+)
+MIGRATIONS: Final = (_sql("tables.sql") + _FUNCTIONS + _sql("searching.sql") + _sql("rights.sql") + _SEEN,)
 """Never changed once a hub may have them; a new one is added at the end. A hub keeps the digest of each."""
 _DIGESTS: Final = tuple(digest(migration.encode()) for migration in MIGRATIONS)
 

@@ -1,10 +1,3 @@
-"""The hub's functions by which members search what is not on their machine, and index it for that."""
-
-from __future__ import annotations
-
-from typing import Final
-
-SEARCHING: Final = r"""
 CREATE FUNCTION context_graph.forget_memory() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER
   SET search_path = pg_catalog, pg_temp AS $$
   BEGIN
@@ -181,4 +174,3 @@ CREATE FUNCTION context_graph.put_index(
       WHERE project = of_project AND machine = of_machine;
     RETURN true;
   END $$;
-"""

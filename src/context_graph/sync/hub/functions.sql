@@ -1,25 +1,3 @@
-"""The hub's functions by which members write, and what they derive: logs of changes, and runs of work.
-
-A member has a login, so they can send any SQL. What these functions take is checked in the server; what they
-say of a line (its subject, clock, author, fields) is read from the line itself.
-"""
-
-from __future__ import annotations
-
-from typing import Final
-
-CONFLICT: Final = "CG001"
-"""SQLSTATE: the lines don't continue this log, or it is somebody else's."""
-QUOTA: Final = "CG002"
-AHEAD: Final = "CG003"
-"""The clock of a line is ahead of the hub's."""
-UNFIT: Final = "CG004"
-MOST_BYTES: Final = 8 << 20
-"""Bytes of one call of `tell`."""
-MOST_LOGS: Final = 1000
-"""Machines of one login in one project: whoever reads the project asks for each of them."""
-
-FUNCTIONS: Final = r"""
 -- With an empty search_path the types of a session's pg_temp come first; what they check ran with our rights.
 CREATE FUNCTION context_graph.projects_of_session(roles text[]) RETURNS SETOF uuid
   LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
@@ -321,4 +299,3 @@ CREATE FUNCTION context_graph.mark_undone(of_project uuid, of_number bigint, by_
     END IF;
     UPDATE context_graph.run SET undone_by = by_number WHERE project = of_project AND number = of_number;
   END $$;
-""".replace("{MOST_LOGS}", str(MOST_LOGS)).replace("{MOST_BYTES}", str(MOST_BYTES))
