@@ -206,7 +206,7 @@ def candidates(own: Team, index: MemoryIndex, contents: list[str], asked: list[s
         for query in asked:
             wanted = sought(index, provider, query)
             began = time.perf_counter()
-            held = {one.id for one in search.find(Question(*wanted, False))}
+            held = {one.id for one in search.find(Question(*wanted), own=False)}
             took.append(1000 * (time.perf_counter() - began))
             best = [str(one.node.id) for one in recaller.recall(query, top_k=BEST).nodes]
             rows = admin.execute(

@@ -293,14 +293,14 @@ def test_without_pgvector_words_find_it_and_with_it_later_meaning_too(tmp_path: 
         words, meaning = memex.sought("payment queue"), memex.sought("an unconfirmed transaction repeats")
     search = Search(hub)
     try:
-        assert [one.values["content"] for one in search.find(Question(*words, True))] == [QUEUE]
-        assert search.find(Question(*meaning, True)) == []
+        assert [one.values["content"] for one in search.find(Question(*words), own=True)] == [QUEUE]
+        assert search.find(Question(*meaning), own=True) == []
         with own.server.admin() as admin:
             assert schema.migrate(admin) == 0
         assert Indexer(hub).run() == 1
-        assert [one.values["content"] for one in search.find(Question(*meaning, True))] == [QUEUE]
-        other = Question("another provider", *words[1:], True)
-        assert search.find(other) == [], "vectors and words of two kinds don't mix"
+        assert [one.values["content"] for one in search.find(Question(*meaning), own=True)] == [QUEUE]
+        other = Question("another provider", *words[1:])
+        assert search.find(other, own=True) == [], "vectors and words of two kinds don't mix"
         with own.server.admin() as admin:
             team, project = admin.execute(
                 "SELECT t.name, p.name FROM context_graph.project AS p JOIN context_graph.team AS t "

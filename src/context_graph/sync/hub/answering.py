@@ -35,14 +35,18 @@ _CURRENT_S: Final = 90.0
 pauses."""
 
 
-class Asked(msgspec.Struct, frozen=True):
-    """A question, as the owner sends it."""
+class Question(msgspec.Struct, frozen=True):
+    """A question in the form that a store's own index asks in, as the owner sends it."""
 
-    number: int
     provider: str
+    """Digest of what made terms and vector."""
     terms: list[int]
+    """Hashes, uint64, the rarest first."""
     weights: list[float]
+    """What each counts: its rarity."""
     vector: list[float]
+    """Semantic slice; all zeros where the question means nothing."""
+    number: int = 0
 
 
 class Answered(msgspec.Struct, frozen=True):
@@ -63,15 +67,13 @@ class Answering:
         self._hub: Hub | None = None
         self._search: Search | None = None
 
-    def answer(self, asked: Asked) -> Answered:
+    def answer(self, question: Question) -> Answered:
         """Return what the hub has for it, or why it has nothing."""
         try:
-            matches = self._searching().find(
-                Question(asked.provider, asked.terms, asked.weights, asked.vector, not self._has_own())
-            )
+            matches = self._searching().find(question, own=not self._has_own())
         except ContextGraphError as error:
-            return Answered(asked.number, failed=str(error))
-        return Answered(asked.number, matches)
+            return Answered(question.number, failed=str(error))
+        return Answered(question.number, matches)
 
     def _searching(self) -> Search:
         member = joined(self._store)
@@ -98,7 +100,7 @@ def main(argv: list[str]) -> int:
         print("usage: python -m context_graph.sync.hub.answering STORE", file=sys.stderr)
         return 64
     answering, lines = Answering(Path(argv[1])), sys.stdin.buffer
-    decoder, encoder = msgspec.json.Decoder(Asked), msgspec.json.Encoder()
+    decoder, encoder = msgspec.json.Decoder(Question), msgspec.json.Encoder()
     signal.alarm(IDLE_S)  # its default ends the process; select would not see a line that was read already
     for line in lines:
         sys.stdout.buffer.write(encoder.encode(answering.answer(decoder.decode(line))) + b"\n")
@@ -124,21 +126,6 @@ SELECT of_project::text, of_subject, of_login, of_line FROM context_graph.ask(
   %(breadth)s, %(nearest)s, %(most)s, %(superseding)s
 )
 """
-
-
-class Question(msgspec.Struct, frozen=True):
-    """What is asked, in the form that a store's own index asks in."""
-
-    provider: str
-    """Digest of what made terms and vector."""
-    terms: list[int]
-    """Hashes, uint64, the rarest first."""
-    weights: list[float]
-    """What each counts: its rarity."""
-    vector: list[float]
-    """Semantic slice; all zeros where the question means nothing."""
-    own: bool
-    """Search this project too: the machine has not all of it."""
 
 
 class Candidate(msgspec.Struct, frozen=True):
@@ -170,13 +157,14 @@ class Search:
         self._hub = hub
         self._known: _Known | None = None
 
-    def find(self, question: Question) -> list[Candidate]:
-        """Candidates, in no order; at most NEAREST and WORDED.
+    def find(self, question: Question, *, own: bool) -> list[Candidate]:
+        """Candidates, in no order; at most NEAREST and WORDED. Raises TransportError.
 
-        Raises TransportError.
+        Args:
+            own: Search this project too: the machine has not all of it.
         """
         with self._hub.asking() as connection:
-            known = self._looked(connection, question.own)
+            known = self._looked(connection, own)
             if not known.names:
                 return []
             words = question.terms[:_ASKED_TERMS]
