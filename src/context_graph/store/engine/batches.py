@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple
 
 from rocksdict import ColumnFamily, WriteBatch
 
@@ -68,56 +68,6 @@ class Batch:
         return batch
 
 
-class CollectedBatch(Batch):
-    """A batch inside `Engine.together`."""
-
-    __slots__ = ("changes",)
-
-    def __init__(self, handles: dict[str, ColumnFamily]) -> None:
-        self._batch = None
-        self._handles = handles
-        self.changes = Together()
-
-    def put(self, family: str, key: bytes, value: bytes) -> None:
-        """Set ``key`` to ``value`` in ``family``."""
-        require_bytes(key, value)
-        self._handle(family)
-        self.changes.put(family, key, value)
-
-    def delete(self, family: str, key: bytes) -> None:
-        """Remove ``key``; nothing happens if it is not there."""
-        require_bytes(key)
-        self._handle(family)
-        self.changes.delete(family, key)
-
-    def delete_range(self, family: str, start: bytes, end: bytes) -> None:
-        """Remove the keys from ``start`` up to but not including ``end``."""
-        require_bytes(start, end)
-        self._handle(family)
-        self.changes.delete_range(family, start, end)
-
-
-def require_bytes(*values: object) -> None:
-    """Refuse arguments that RocksDict would misinterpret. Raises TypeError if one of them is no bytes."""
-    for value in values:
-        if type(value) is not bytes:
-            raise TypeError(f"keys and values are bytes, got {type(value).__name__}")
-
-
-ABSENT: Final[Any] = object()
-"""What `Together.get` returns for a key that nothing collected here concerns."""
-
-
-class Sink(Protocol):
-    """What a batch of the engine takes."""
-
-    def put(self, family: str, key: bytes, value: bytes) -> None: ...
-
-    def delete(self, family: str, key: bytes) -> None: ...
-
-    def delete_range(self, family: str, start: bytes, end: bytes) -> None: ...
-
-
 class _Change(NamedTuple):
     """A put; a delete if ``value`` is None; with ``end`` a delete of all from ``key`` up to there."""
 
@@ -127,10 +77,17 @@ class _Change(NamedTuple):
     end: bytes | None = None
 
 
-class Together:
-    """Writes in their order. Cost: some 0.5 us a write, which then costs what it costs in any batch."""
+class Together(Batch):
+    """Writes that become part of a batch as a whole (`Engine.together`), and what reads of them see by then.
 
-    def __init__(self) -> None:
+    Cost: some 0.5 us a write, which then costs what it costs in any batch.
+    """
+
+    __slots__ = ("_changes", "_ranges", "_values")
+
+    def __init__(self, handles: dict[str, ColumnFamily]) -> None:
+        self._batch = None
+        self._handles = handles
         self._changes: list[_Change] = []
         self._values: dict[tuple[str, bytes], bytes | None] = {}
         self._ranges: list[_Change] = []
@@ -139,17 +96,23 @@ class Together:
         return len(self._changes)
 
     def put(self, family: str, key: bytes, value: bytes) -> None:
-        """Set ``key``."""
+        """Set ``key`` to ``value`` in ``family``."""
+        require_bytes(key, value)
+        self._handle(family)
         self._changes.append(_Change(family, key, value))
         self._values[family, key] = value
 
     def delete(self, family: str, key: bytes) -> None:
-        """Remove ``key``."""
+        """Remove ``key``; nothing happens if it is not there."""
+        require_bytes(key)
+        self._handle(family)
         self._changes.append(_Change(family, key))
         self._values[family, key] = None
 
     def delete_range(self, family: str, start: bytes, end: bytes) -> None:
         """Remove the keys from ``start`` up to but not including ``end``."""
+        require_bytes(start, end)
+        self._handle(family)
         change = _Change(family, start, None, end)
         self._changes.append(change)
         self._ranges.append(change)
@@ -165,12 +128,27 @@ class Together:
             return None
         return value
 
-    def pour(self, sink: Sink) -> None:
-        """Write everything to ``sink``, in its order."""
+    def reopened(self, handles: dict[str, ColumnFamily]) -> None:
+        """Go on with the database as it was opened again."""
+        self._handles = handles
+
+    def pour(self, batch: Batch) -> None:
+        """Write everything to ``batch``, in its order."""
         for family, key, value, end in self._changes:
             if end is not None:
-                sink.delete_range(family, key, end)
+                batch.delete_range(family, key, end)
             elif value is None:
-                sink.delete(family, key)
+                batch.delete(family, key)
             else:
-                sink.put(family, key, value)
+                batch.put(family, key, value)
+
+
+def require_bytes(*values: object) -> None:
+    """Refuse arguments that RocksDict would misinterpret. Raises TypeError if one of them is no bytes."""
+    for value in values:
+        if type(value) is not bytes:
+            raise TypeError(f"keys and values are bytes, got {type(value).__name__}")
+
+
+ABSENT: Final[Any] = object()
+"""What `Together.get` returns for a key that nothing collected here concerns."""

@@ -31,7 +31,7 @@ from rocksdict import (
 
 from context_graph.errors import StoreClosedError, StoreError
 from context_graph.store.engine import integrity_seal
-from context_graph.store.engine.batches import ABSENT, Batch, CollectedBatch, Together, require_bytes
+from context_graph.store.engine.batches import ABSENT, Batch, Together, require_bytes
 from context_graph.store.engine.failures import call, lock_holder, missing_family, refuse_held
 from context_graph.store.engine.integrity_seal import Evidence, LogMark, losses, note_losses, tell_losses
 from context_graph.store.engine.opening import (
@@ -169,7 +169,6 @@ class Engine:
         """Set one key. For several, a batch."""
         require_bytes(key, value)
         if self._together is not None:
-            self._family(family)
             self._together.put(family, key, value)
             return
         call(self.path, self._family(family).put, key, value, self._write_options)
@@ -179,7 +178,6 @@ class Engine:
         """Remove one key; nothing happens if it is not there."""
         require_bytes(key)
         if self._together is not None:
-            self._family(family)
             self._together.delete(family, key)
             return
         call(self.path, self._family(family).delete, key, self._write_options)
@@ -188,7 +186,7 @@ class Engine:
     def batch(self) -> Batch:
         """Return an empty batch for `write`."""
         self._open_db()
-        return Batch(self._handles) if self._together is None else CollectedBatch(self._handles)
+        return Batch(self._handles) if self._together is None else Together(self._handles)
 
     @contextmanager
     def together(self) -> Iterator[None]:
@@ -198,7 +196,7 @@ class Engine:
         was not yet written is dropped.
         """
         self._open_db()
-        self._together = Together()
+        self._together = Together(self._handles)
         try:
             yield
             self._write_together()
@@ -212,14 +210,14 @@ class Engine:
         batch = Batch(self._handles)
         changes.pour(batch)
         call(self.path, self._open_db().write, batch.take(), self._write_options)
-        self._together = Together()
+        self._together = Together(self._handles)
         self._written()
         watchdog.progress()
 
     def write(self, batch: Batch) -> None:
         """Apply ``batch`` atomically; it is durable (see durability) when this returns."""
-        if self._together is not None and isinstance(batch, CollectedBatch):
-            batch.changes.pour(self._together)
+        if self._together is not None and isinstance(batch, Together):
+            batch.pour(self._together)
             return
         call(self.path, self._open_db().write, batch.take(), self._write_options)
         self._written()
@@ -324,6 +322,8 @@ class Engine:
         other = Engine.open(self.path, self.schema, create=False, read_only=read_only, tuning=self.tuning)
         self._db, self._families, self._handles = other._db, other._families, other._handles
         self._options = other._options
+        if self._together is not None:
+            self._together.reopened(self._handles)
         self._mark, other._mark = other._mark, None
         other._db, other._families, other._handles = None, {}, {}
 
