@@ -31,7 +31,7 @@ EXAMPLES = int(os.environ.get("CONTEXT_GRAPH_FUZZ_EXAMPLES", "60"))
 KEY = bytes(range(16))
 DECODERS: dict[str, Callable[[bytes, bytes], object]] = {
     "snapshot": records.decode_snapshot,
-    "head": records.decode_head,
+    "head": records.decode_row,
     "event": records.decode_event,
     "runtime": records.decode_opaque,
     "goals": records.decode_goals,

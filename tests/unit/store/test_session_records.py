@@ -120,14 +120,13 @@ def test_a_snapshot_comes_back_as_it_went_in(snapshot: SessionIdentitySnapshot) 
     key = layout.snapshot_key(snapshot.session_id)
     record = records.encode_snapshot(snapshot)
     assert records.decode_snapshot(key, record) == snapshot
-    head = records.decode_head(key, record)
-    assert head == (
-        snapshot.session_id,
-        snapshot.timestamp_ms,
-        snapshot.previous_session_id,
-        snapshot.last_ic,
-        snapshot.consciousness,
-        snapshot.cross_session_ic,
+    row = records.decode_row(key, record)
+    is_new = (snapshot.last_ic, snapshot.consciousness) == (1.0, 0.0)
+    assert row == records.SessionRow(
+        *(snapshot.session_id, snapshot.timestamp_ms, snapshot.previous_session_id),
+        last_ic=None if is_new else snapshot.last_ic,
+        consciousness=None if is_new else snapshot.consciousness,
+        cross_session_ic=snapshot.cross_session_ic if snapshot.previous_session_id else None,
     )
 
 
@@ -218,7 +217,7 @@ def test_every_flipped_bit_of_a_record_is_an_error_and_never_another_snapshot() 
         damaged = bytearray(record)
         damaged[bit // 8] ^= 1 << bit % 8
         expected = FormatVersionError if bit < 8 else CorruptedIdentityError
-        for decode in (records.decode_snapshot, records.decode_head):
+        for decode in (records.decode_snapshot, records.decode_row):
             with pytest.raises(expected):
                 decode(KEY, bytes(damaged))
 

@@ -17,7 +17,7 @@ from context_graph.identity.live import LiveSession
 from context_graph.model import EventKind, HookEvent
 from context_graph.owner.commands.call import Call, reply
 from context_graph.owner.sessions.store_context import StoreContext
-from context_graph.store.sessions.sessions import SessionRow
+from context_graph.store.sessions.records import SessionRow
 from context_graph.wire.frames import Reply
 
 _MEASURED: Final = ("consciousness", "differentiation", "integration", "last_ic", "reflection")

@@ -22,7 +22,7 @@ from context_graph.notes.command_lines import commands_in, failed_by, line_of
 from context_graph.owner.sessions.store_context import StoreContext
 from context_graph.owner.view.ledger import shown_rows
 from context_graph.owner.view.memories import one_line, run_rows
-from context_graph.store.sessions import sessions
+from context_graph.store.sessions import records
 from context_graph.text.flattening import relative_path, root_of
 from context_graph.text.units import counted, span
 from context_graph.view.health import COURSES
@@ -92,7 +92,7 @@ def _first_prompt(context: StoreContext, session_id: str) -> str:
     return next((one_line(event.input_text) for event in islice(prompts, 1)), "")
 
 
-def session_row(context: StoreContext, row: sessions.SessionRow) -> SessionRow:
+def session_row(context: StoreContext, row: records.SessionRow) -> SessionRow:
     log, goal, events, damage = context.store.event_log, "", 0, row.damaged
     try:
         events = log.last_number(row.session_id)

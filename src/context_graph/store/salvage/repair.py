@@ -411,7 +411,7 @@ class _Salvage:
         session_ids: set[str] = set()
         for session_id in reversed(list(newest_first(target))):
             key, own = layout.snapshot_key(session_id), layout.id_bytes(session_id)
-            head = records.decode_head(key, target.get(SESSION_IDENTITY, key) or b"")
+            head = records.decode_row(key, target.get(SESSION_IDENTITY, key) or b"")
             session_ids.add(session_id)
             batch.put(SESSION_IDENTITY, layout.time_key(head.timestamp_ms, session_id), own)
             if head.previous_session_id:
@@ -481,7 +481,7 @@ def _is_older(family: str, key: bytes, record: bytes, there: bytes) -> bool:
     """Return whether ``record`` is a snapshot from before the one that is ``there``; others have no time."""
     if family != SESSION_IDENTITY or not key.startswith(layout.SNAPSHOT_PREFIX):
         return False
-    return records.decode_head(key, record).timestamp_ms < records.decode_head(key, there).timestamp_ms
+    return records.decode_row(key, record).timestamp_ms < records.decode_row(key, there).timestamp_ms
 
 
 def _check_arguments(source: Path, target: Path, cf: str) -> None:

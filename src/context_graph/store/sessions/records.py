@@ -11,6 +11,7 @@ import json
 import math
 import struct
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from itertools import chain
 from typing import Any, Final, NamedTuple, NoReturn, TypeVar
 
@@ -80,15 +81,20 @@ _EVIDENCE: Final = struct.Struct("<Bqfd")
 _EVIDENCE_KINDS: Final = {1: "ic_delta", 2: "session_end"}  # never renumber
 
 
-class SnapshotHead(NamedTuple):
-    """The part of a snapshot that a listing needs, read without its vectors."""
+@dataclass(frozen=True, slots=True)
+class SessionRow:
+    """One session in a listing, read without its vectors."""
 
     session_id: str
     timestamp_ms: int
-    previous_session_id: str | None
-    last_ic: float
-    consciousness: float
-    cross_session_ic: float | None
+    previous_session_id: str | None = None
+    last_ic: float | None = None
+    """None, as is consciousness, while nothing was measured in it."""
+    consciousness: float | None = None
+    damaged: str = ""
+    """Why its record can't be read; the three fields before are then None."""
+    cross_session_ic: float | None = None
+    """Measured likelihood that it goes on with the work of the session before; None if unknown."""
 
 
 class Evidence(NamedTuple):
@@ -167,20 +173,21 @@ def decode_snapshot(key: bytes, record: bytes) -> SessionIdentitySnapshot:
     return snapshot
 
 
-def decode_head(key: bytes, record: bytes) -> SnapshotHead:
+def decode_row(key: bytes, record: bytes) -> SessionRow:
     """Return the first fields of the snapshot in ``record``; checks the checksum, skips the vectors.
 
     Raises FormatVersionError, CorruptedIdentityError as decode_snapshot.
     """
     fields, session_id, previous, _ = _head(key, unwrap(key, record, SNAPSHOT_VERSION))
     scalars = dict(zip(_SCALARS, fields[_SCALARS_AT:_PURPOSE_AT], strict=True))
-    return SnapshotHead(
-        session_id,
-        fields[0],
-        previous,
-        scalars["last_ic"],
-        scalars["consciousness"],
-        _measured(scalars["cross_session_ic"]),
+    last_ic, consciousness = scalars["last_ic"], scalars["consciousness"]
+    # These two together are a new session's defaults: C is 0 only where nothing has been measured.
+    measured = (last_ic, consciousness) != (1.0, 0.0)
+    return SessionRow(
+        *(session_id, fields[0], previous),
+        last_ic=last_ic if measured else None,
+        consciousness=consciousness if measured else None,
+        cross_session_ic=_measured(scalars["cross_session_ic"]) if previous else None,
     )
 
 

@@ -31,27 +31,11 @@ from context_graph.store.layout import LATEST, RUNTIME, SESSION_IDENTITY, SNAPSH
 from context_graph.store.schema import open_database
 from context_graph.store.sessions import records, transfer
 from context_graph.store.sessions.event_log import ConsolidationQueue, EventLog, RequirementLog
-from context_graph.store.sessions.records import Content
+from context_graph.store.sessions.records import Content, SessionRow
 
 EVIDENCE_KEPT: Final = 50
 _ALIAS: Final = re.compile(r"[0-9a-fA-F][0-9a-fA-F-]{3,34}")
 _CANDIDATES_NAMED: Final = 10
-
-
-@dataclass(frozen=True, slots=True)
-class SessionRow:
-    """One session in a listing."""
-
-    session_id: str
-    timestamp_ms: int
-    previous_session_id: str | None = None
-    last_ic: float | None = None
-    """None, as is consciousness, while nothing was measured in it."""
-    consciousness: float | None = None
-    damaged: str = ""
-    """Why its record can't be read; the three fields before are then None."""
-    cross_session_ic: float | None = None
-    """Measured likelihood that it goes on with the work of the session before; None if unknown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,7 +174,7 @@ class SessionStore:
         record = records.encode_snapshot(snapshot)
         stored = self._engine.get(SESSION_IDENTITY, key)
         if stored is not None:
-            old = records.decode_head(key, stored)
+            old = records.decode_row(key, stored)
             if old.timestamp_ms != snapshot.timestamp_ms:
                 batch.delete(SESSION_IDENTITY, layout.time_key(old.timestamp_ms, session_id))
             if old.previous_session_id and old.previous_session_id != snapshot.previous_session_id:
@@ -351,16 +335,16 @@ class SessionStore:
             if len(rows) == limit:
                 return Chain(tuple(rows), "limit", wanted)
             try:
-                head = self._head(wanted)
+                row = self._stored_row(wanted)
             except (CorruptedIdentityError, FormatVersionError):
                 return Chain(tuple(rows), "damaged", wanted)
-            if head is None:
+            if row is None:
                 if not rows:
                     raise SessionNotFoundError.of(wanted)
                 return Chain(tuple(rows), "missing", wanted)
             seen.add(wanted)
-            rows.append(_row_of(head))
-            wanted = head.previous_session_id
+            rows.append(row)
+            wanted = row.previous_session_id
         return Chain(tuple(rows), "start")
 
     def resolve_id(self, alias: str) -> str:
@@ -387,17 +371,15 @@ class SessionStore:
             raise InvalidInputError(f"session id {alias!r} is ambiguous: {named}; give the full id")
         return matches[0]
 
-    def _head(self, session_id: str) -> records.SnapshotHead | None:
-        return self._read(SESSION_IDENTITY, layout.snapshot_key(session_id), records.decode_head)
+    def _stored_row(self, session_id: str) -> SessionRow | None:
+        return self._read(SESSION_IDENTITY, layout.snapshot_key(session_id), records.decode_row)
 
     def _row(self, session_id: str, timestamp_ms: int) -> SessionRow:
         try:
-            head = self._head(session_id)
+            row, why = self._stored_row(session_id), "it is in the time index, but has no record"
         except (CorruptedIdentityError, FormatVersionError) as error:
-            return SessionRow(session_id, timestamp_ms, damaged=str(error))
-        if head is None:
-            return SessionRow(session_id, timestamp_ms, damaged="it is in the time index, but has no record")
-        return _row_of(head)
+            row, why = None, str(error)
+        return row or SessionRow(session_id, timestamp_ms, damaged=why)
 
     # Export and import
 
@@ -463,24 +445,13 @@ def newest_first(engine: Engine) -> Iterator[str]:
         yield from _by_record(engine)
 
 
-def _row_of(head: records.SnapshotHead) -> SessionRow:
-    # These two together are a new session's defaults: C is 0 only where nothing has been measured.
-    measured = (head.last_ic, head.consciousness) != (1.0, 0.0)
-    return SessionRow(
-        *(head.session_id, head.timestamp_ms, head.previous_session_id),
-        last_ic=head.last_ic if measured else None,
-        consciousness=head.consciousness if measured else None,
-        cross_session_ic=head.cross_session_ic if head.previous_session_id else None,
-    )
-
-
 def _by_record(engine: Engine) -> list[str]:
     """Session ids newest first, from the records themselves; unreadable ones last."""
     times: list[tuple[int, str]] = []
     for key, record in engine.scan(SESSION_IDENTITY, SNAPSHOT_PREFIX, layout.after(SNAPSHOT_PREFIX)):
         try:
-            head = records.decode_head(key, record)
-            times.append((head.timestamp_ms, head.session_id))
+            row = records.decode_row(key, record)
+            times.append((row.timestamp_ms, row.session_id))
         except (CorruptedIdentityError, FormatVersionError):
             times.append((-1, key[len(SNAPSHOT_PREFIX) :].decode("utf-8", "replace")))
     return [session_id for _, session_id in sorted(times, reverse=True)]
