@@ -85,11 +85,6 @@ def is_locked(path: Path) -> bool:
     return False
 
 
-def holding_pid(path: Path) -> int:
-    """Return the process that took the lock, as the kernel lists it; 0 if that can't be told."""
-    return processes.flock_holder(os.fspath(path))
-
-
 def has_open(pid: int, path: Path) -> bool:
     """Return whether process ``pid`` is the owner that has the file open: pids wrap, and a lock file may name
     one of old.

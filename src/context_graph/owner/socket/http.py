@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Final
 
 import h11
+import msgspec
 import orjson
 
 from context_graph.config import locate
@@ -35,10 +36,18 @@ _HEAD_MAX: Final = 16 * 1024
 _PREFIX: Final = "/v1/"
 _JSON: Final = "application/json"
 _WAIT_MS: Final = 5_000
-_FIELDS: Final = frozenset({"project", "session_id", "params", "body"})
 
 Serve = Callable[[Request, int], Reply]
 """Answers a request that took so many bytes; never raises."""
+
+
+class _Body(msgspec.Struct, forbid_unknown_fields=True):
+    """What a request asks with."""
+
+    project: str | None = None
+    session_id: str | None = None
+    params: dict[str, Any] = {}
+    body: msgspec.Raw = msgspec.Raw(b"")
 
 
 class HttpRefusedError(WireError):
@@ -204,48 +213,26 @@ def request_of(head: h11.Request, body: bytes, root: Path) -> Request:
         raise HttpRefusedError(HTTPStatus.NOT_FOUND, f"{target[:80]!r} is not {_PREFIX}<verb>")
     if head.method != b"POST":
         raise HttpRefusedError(HTTPStatus.METHOD_NOT_ALLOWED, "only POST is served")
-    fields = _fields(body)
-    project, session = _text(fields, "project"), _text(fields, "session_id")
-    params = fields.get("params", {})
-    if not isinstance(params, dict):
-        raise InvalidInputError("params must be an object")
+    try:
+        asked = msgspec.json.decode(body, type=_Body) if body.strip() else _Body()
+    except msgspec.DecodeError as error:
+        raise InvalidInputError(f"the body is not JSON as it must be: {error}") from error
+    project = Path(asked.project) if asked.project else None
     place = None
-    if project:
-        if not project.startswith("/"):
-            raise InvalidInputError(f"project {project[:80]!r} must be an absolute path")
-        place = locate(None, {"CONTEXT_GRAPH_HOME": os.fspath(root), "HOME": "/"}, Path(project))
+    if project is not None:
+        if not project.is_absolute():
+            raise InvalidInputError(f"project {str(project)[:80]!r} must be an absolute path")
+        place = locate(None, {"CONTEXT_GRAPH_HOME": os.fspath(root), "HOME": "/"}, project)
     return Request(
         verb=target.removeprefix(_PREFIX),
         event_id=secrets.token_hex(16),
-        params=params,
-        body=orjson.dumps(fields["body"]) if "body" in fields else b"",
+        params=asked.params,
+        body=bytes(asked.body),
         store=place.store if place else None,
         project=place.project if place else None,
-        session_env=session,
-        cwd=Path(project) if project else None,
+        session_env=asked.session_id or "",
+        cwd=project,
         deadline_ms=_WAIT_MS,
         at_ms=time.time_ns() // 1_000_000,
         version=owner_build(),
     )
-
-
-def _fields(body: bytes) -> dict[str, Any]:
-    if not body.strip():
-        return {}
-    try:
-        fields = orjson.loads(body)
-    except orjson.JSONDecodeError as error:
-        raise InvalidInputError(f"the body is not JSON: {error}") from error
-    if not isinstance(fields, dict):
-        raise InvalidInputError("the body must be a JSON object")
-    unknown = sorted(str(name)[:40] for name in fields if name not in _FIELDS)
-    if unknown:
-        raise InvalidInputError(f"{unknown[0]!r} is not one of {', '.join(sorted(_FIELDS))}")
-    return fields
-
-
-def _text(fields: dict[str, Any], name: str) -> str:
-    value = fields.get(name) or ""
-    if not isinstance(value, str):
-        raise InvalidInputError(f"{name} must be text")
-    return value

@@ -225,14 +225,9 @@ class HistoryTable:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
 
-    @property
-    def kept(self) -> bool:
-        """False in a store of the layout before that is open for reading alone: it has no history."""
-        return HISTORY in self._engine.families
-
     def begun_ms(self) -> int:
         """Unix ms from which on every change is in here; 0 when nothing is known of it."""
-        record = self._engine.get(HISTORY, BEGUN_KEY) if self.kept else None
+        record = self._engine.get(HISTORY, BEGUN_KEY)
         return 0 if record is None else decode_begun(record)
 
     # Entries
@@ -263,14 +258,13 @@ class HistoryTable:
     def get(self, seq: int) -> Entry | None:
         """Return the entry of commit ``seq``; None if it overwrote nothing, or is no longer kept."""
         key = change_key(seq)
-        record = self._engine.get(HISTORY, key) if self.kept else None
+        record = self._engine.get(HISTORY, key)
         return None if record is None else decode_entry(key, record)
 
     def between(self, first: int, last: int) -> Iterator[Entry]:
         """Yield the entries of the commits from ``first`` to ``last``, in their order."""
-        if self.kept:
-            for key, record in self._engine.scan(HISTORY, change_key(first), change_key(last + 1)):
-                yield decode_entry(key, record)
+        for key, record in self._engine.scan(HISTORY, change_key(first), change_key(last + 1)):
+            yield decode_entry(key, record)
 
     def all(self, *, skip_damaged: bool = False) -> Iterator[Entry]:
         """Yield all entries that are kept, in the order of their commits.
@@ -278,8 +272,6 @@ class HistoryTable:
         Args:
             skip_damaged: Pass over entries that can't be read instead of raising.
         """
-        if not self.kept:
-            return
         for key, record in self._engine.scan(HISTORY, CHANGE_PREFIX, after(CHANGE_PREFIX)):
             try:
                 yield decode_entry(key, record)
@@ -290,8 +282,6 @@ class HistoryTable:
     def commits_of(self, subject: bytes, after_seq: int = 0) -> list[int]:
         """Return the commits after ``after_seq`` that changed a memory, an edge of it, or an edge; oldest
         first."""
-        if not self.kept:
-            return []
         scan = self._engine.scan(
             HISTORY, subject_key(subject, after_seq + 1), after(SUBJECT_PREFIX + subject)
         )
@@ -334,7 +324,7 @@ class HistoryTable:
         An entry that can't be read goes with the next one that can, if that goes. Commits, a batch for each
         PURGE_ENTRIES.
         """
-        if not self.kept or before_ms <= self.begun_ms():
+        if before_ms <= self.begun_ms():
             return 0
         dropped, done = 0, False
         while not done:
@@ -381,10 +371,8 @@ class HistoryTable:
 
     def runs(self, prefix: bytes = RUN_PREFIX) -> Iterator[Run]:
         """Yield all consolidations that can still be undone or were, newest first; of ACT_PREFIX all acts."""
-        if self.kept:
-            scan = self._engine.scan(HISTORY, after(prefix), prefix, reverse=True)
-            for key, record in scan:
-                yield decode_run(key, record)
+        for key, record in self._engine.scan(HISTORY, after(prefix), prefix, reverse=True):
+            yield decode_run(key, record)
 
     def all_runs(self) -> Iterator[Run]:
         """Consolidations and acts, newest first."""

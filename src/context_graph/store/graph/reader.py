@@ -70,20 +70,14 @@ class GraphReader:
         stored = self.read(node_id)
         return None if stored is None or stored.deleted else stored.node
 
-    def page(
-        self, prefix: bytes, limit: int, *, start: Place | None = None, newest_first: bool = True
-    ) -> list[Place]:
-        """Return at most ``limit`` live memories of one kind in order of time, from after ``start``.
+    def page(self, prefix: bytes, limit: int, *, start: Place | None = None) -> list[Place]:
+        """Return at most ``limit`` live memories of one kind, the newest first, from after ``start``.
 
         Args:
             prefix: `layout.index_prefix` of a session, agent, project, tag, or of all.
         """
-        end = after(prefix)
-        at = b"" if start is None else layout.index_key(prefix, start.created_at_ms, start.seq)
-        if newest_first:
-            scan = self._engine.scan(INDEX, at or end, prefix, reverse=True)
-        else:
-            scan = self._engine.scan(INDEX, at + b"\0" if at else prefix, end)
+        at = after(prefix) if start is None else layout.index_key(prefix, start.created_at_ms, start.seq)
+        scan = self._engine.scan(INDEX, at, prefix, reverse=True)
         return [Place(*layout.split_index_key(key), node_id) for key, node_id in islice(scan, limit)]
 
     def ids_with_prefix(self, start: bytes, limit: int) -> list[bytes]:

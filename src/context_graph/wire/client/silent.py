@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from context_graph.config import lock_path
+from context_graph.system import processes
 from context_graph.wire import run_folder
 from context_graph.wire.run_folder import process_state, read_work
 
@@ -77,7 +79,7 @@ def look_at(root: Path) -> Silent | None:
         return None
     holder = run_folder.read_holder(path)
     named = holder.pid if holder is not None and run_folder.has_open(holder.pid, path) else 0
-    pid = named or run_folder.holding_pid(path)
+    pid = named or processes.flock_holder(os.fspath(path))
     if not named and not run_folder.has_open(pid, path):
         pid = 0  # whoever took the lock has handed it over to one that starts
     work = read_work(root)
