@@ -31,8 +31,7 @@ from benches.hooks.processes import CLI, FLOOR, SESSION, build_native, case, liv
 from benches.report import described, grid, machine, options, save, spread
 
 from context_graph.config import Location, locate
-from context_graph.wire.client.follow import follow
-from context_graph.wire.client.request import request
+from context_graph.wire.client.request import follow, request
 from context_graph.wire.frames import FOLLOWS
 
 P95_GOAL = 1.5

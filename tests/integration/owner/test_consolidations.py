@@ -185,7 +185,7 @@ def test_an_owner_that_says_nothing_is_asked_whether_it_still_answers(
     dreaming: Owner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # The package exports a function under the module's own name.
-    monkeypatch.setattr(sys.modules["context_graph.wire.client.follow"], "_SILENT_S", 1.0)
+    monkeypatch.setattr(sys.modules["context_graph.wire.client.request"], "_SILENT_S", 1.0)
     dreaming.hold_next()
     following = dreaming.follow("memory.consolidate", mode="light")
     pid = dreaming.held()

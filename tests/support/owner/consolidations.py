@@ -19,8 +19,7 @@ from context_graph.config import Location, locate
 from context_graph.consolidation.messages import leftovers
 from context_graph.errors import OwnerError, OwnerUnavailableError
 from context_graph.memory.memex import Memex
-from context_graph.wire.client.follow import Following, follow
-from context_graph.wire.client.request import request
+from context_graph.wire.client.request import Following, follow, request
 from context_graph.wire.frames import FOLLOWS, Reply
 
 __all__ = ["Owner", "twins", "until"]

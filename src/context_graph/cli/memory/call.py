@@ -19,7 +19,7 @@ from context_graph.cli.memory.text import reworded_text
 from context_graph.cli.words import DB_PATH, JSON, UNLIMITED, Argument, Command, Option
 from context_graph.config import locate
 from context_graph.errors import CommandLineError, ContextGraphError, InvalidInputError, UsageError
-from context_graph.wire.client.follow import Following, follow
+from context_graph.wire.client.request import Following, follow
 from context_graph.wire.frames import FOLLOWS
 
 CALL_S: Final = 30.0

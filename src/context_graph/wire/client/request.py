@@ -1,18 +1,33 @@
-"""Sends one request to the owner and reads its reply; starts the owner if need be."""
+"""Asks the owner: sends one request, reads its reply, stays connected if wanted; starts it if need be."""
 
 from __future__ import annotations
 
+import contextlib
+import json
 import os
 import socket
+import stat
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
+from typing import Any, Final
 
 from context_graph.config import Location, socket_path
-from context_graph.errors import DeadlineExceededError, OwnerUnavailableError
+from context_graph.errors import DeadlineExceededError, MalformedFrameError, OwnerUnavailableError
+from context_graph.system.processes import peer_uid
 from context_graph.wire.build import client_build
-from context_graph.wire.client.connection import connect, exchange
-from context_graph.wire.frames import ENV_NAMES, YIELDING, Reply, Request, encode_request
+from context_graph.wire.frames import (
+    ENV_NAMES,
+    MAX_PAYLOAD_BYTES,
+    YIELDING,
+    FrameDecoder,
+    Reply,
+    Request,
+    decode_reply,
+    encode_request,
+    reply_length,
+)
 
 
 def request(
@@ -158,3 +173,171 @@ def _made_request(
         at_ms=time.time_ns() // 1_000_000,
         version=client_build(),
     )
+
+
+# The connection
+
+
+_REPLY_BYTES: Final = 256 * 1024
+
+
+def time_left(end: float) -> float:
+    """Return seconds until the monotonic time ``end``; never 0, which a socket takes for non-blocking."""
+    return max(end - time.monotonic(), 0.001)
+
+
+def connect(root: Path, end: float) -> socket.socket | None:
+    """Return a connection to the owner of ``root``, or None if nothing listens there.
+
+    Raises:
+        OwnerUnavailableError: If what is there is another user's, or can't be used.
+        DeadlineExceededError: If the owner accepts nobody until the monotonic time ``end``.
+    """
+    path = socket_path(root)
+    try:
+        folder = os.lstat(path.parent)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        raise OwnerUnavailableError(f"{path.parent} can't be checked: {error.strerror}") from error
+    # Where the root's path is too long the socket is in /tmp, and anyone may have been there first.
+    if not stat.S_ISDIR(folder.st_mode) or folder.st_uid != os.geteuid():
+        raise OwnerUnavailableError(f"{path.parent} is not a folder of yours; move it away")
+    connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        _connect(connection, path, end)
+        if peer_uid(connection) != os.geteuid():
+            raise OwnerUnavailableError(f"{path} is served by another user; move it away")
+    except (FileNotFoundError, ConnectionRefusedError):
+        connection.close()
+        return None
+    except OSError as error:
+        connection.close()
+        if isinstance(error, TimeoutError):
+            raise DeadlineExceededError(f"the owner at {path} did not accept a connection in time") from error
+        raise OwnerUnavailableError(f"{path} can't be used: {error.strerror}") from error
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _connect(connection: socket.socket, path: Path, end: float) -> None:
+    while True:
+        try:
+            connection.settimeout(time_left(end))
+            connection.connect(os.fspath(path))
+            return
+        except BlockingIOError:
+            # Linux says this, whatever the timeout, while the queue of the listener is full.
+            if time.monotonic() >= end:
+                raise TimeoutError from None
+            time.sleep(0.005)
+
+
+def exchange(connection: socket.socket, frame: bytes, end: float) -> Reply:
+    """Send ``frame``, read one reply until the monotonic time ``end``. The connection may be used again.
+
+    Raises:
+        ConnectionError: If the owner closed it before the whole reply was there.
+        DeadlineExceededError: If ``end`` came first.
+        MalformedFrameError, FrameTooLargeError: If what came is no reply.
+    """
+    decoder = FrameDecoder(reply_length)
+    broken: OSError | None = None
+    try:
+        connection.settimeout(time_left(end))
+        try:
+            connection.sendall(frame)
+        except (BrokenPipeError, ConnectionResetError) as error:
+            broken = error  # refused in mid-frame; the reply that says why may be waiting
+        while (payload := decoder.take()) is None:
+            connection.settimeout(time_left(end))
+            data = connection.recv(min(_REPLY_BYTES, decoder.wanted))  # what may follow is not ours to read
+            if not data:
+                raise broken or ConnectionResetError("it closed the connection without a reply")
+            decoder.feed(data)
+    except TimeoutError as error:
+        raise DeadlineExceededError("the owner did not answer in time; its log may say why") from error
+    return decode_reply(payload)
+
+
+# To stay connected, and read what the owner says from then on
+
+
+_RECV_BYTES: Final = 64 * 1024
+_SILENT_S: Final = 30.0
+"""Without a word, after which the owner is asked whether it still answers."""
+
+
+class Following:
+    """Iterates over what the owner says, a JSON value each; ends when the owner, or this end, closes.
+
+    Attributes:
+        reply: To the request. If it failed, nothing follows.
+
+    Args:
+        ping: Asks the owner something else; raises as `request` if it does not answer any more.
+    """
+
+    def __init__(self, reply: Reply, connection: socket.socket, ping: Callable[[], Reply]) -> None:
+        self.reply = reply
+        self._socket, self._ping = connection, ping
+        connection.settimeout(_SILENT_S)
+        if reply.exit_code or reply.flags:
+            self.close()
+
+    def __iter__(self) -> Iterator[Any]:
+        rest = b""
+        while True:
+            try:
+                data = self._socket.recv(_RECV_BYTES)
+            except TimeoutError:
+                self._ping()
+                continue
+            except OSError:
+                data = b""
+            if not data:
+                self.close()
+                return
+            *lines, rest = (rest + data).split(b"\n")
+            for line in lines:
+                yield _value(line)
+            if len(rest) > MAX_PAYLOAD_BYTES:
+                self.close()
+                raise MalformedFrameError(f"a line of more than {MAX_PAYLOAD_BYTES} bytes")
+
+    def give_up(self) -> None:
+        """Say that nobody waits any more; what the owner says to that can still be read."""
+        with contextlib.suppress(OSError):
+            self._socket.shutdown(socket.SHUT_WR)
+
+    def close(self) -> None:
+        """End it, from any thread. Safe to call twice."""
+        with contextlib.suppress(OSError):
+            self._socket.shutdown(socket.SHUT_RDWR)
+        self._socket.close()
+
+
+def follow(
+    verb: str,
+    params: Mapping[str, object],
+    body: bytes = b"",
+    *,
+    location: Location,
+    autostart: bool = True,
+    timeout_s: float = 5.0,
+    env: Mapping[str, str] | None = None,
+) -> Following:
+    """Ask as `request` and stay connected. Arguments and errors as `request`'s."""
+    ping = partial(
+        request, "owner.ping", {}, location=location, autostart=False, timeout_s=_SILENT_S, env=env
+    )
+    return Following(*opened(verb, params, body, location, autostart, timeout_s, env), ping)
+
+
+def _value(line: bytes) -> Any:
+    try:
+        return json.loads(line)
+    except ValueError as error:
+        raise MalformedFrameError(f"no line of an owner that is followed: {line[:80]!r}") from error
