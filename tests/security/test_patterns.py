@@ -66,7 +66,7 @@ PYTHONS: Final = {
     "context_graph.notes.said.reading": "all stops and commas of a prompt",
     "context_graph.notes.said.swaps": "all words of a sentence",
     "context_graph.wire.build": "a version",
-    "context_graph.wire.event_log": "names of files",
+    "context_graph.wire.store_folder": "names of files",
     "context_graph.claude.hooks.hook_input": "names of events",
     "context_graph.redact": "its own marks",
     "context_graph.gates.decide.evaluation": "all words and stops of a file",

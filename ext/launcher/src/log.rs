@@ -1,4 +1,4 @@
-//! Appends a hook's event to the store's event log. Twin of context_graph.wire.event_log, both held to
+//! Appends a hook's event to the store's event log. Twin of context_graph.wire.store_folder, both held to
 //! tests/golden/event_log_v1.log; the format is on disk: never change a byte of it.
 //!
 //! The log is a folder of segments. A record is one write to the end of the newest, without a lock and without a wait:

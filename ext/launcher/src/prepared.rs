@@ -1,6 +1,6 @@
 //! Reads what the start of a session is told from the file that the owner left in the store when it ended.
 //!
-//! Twin of context_graph.wire.prepared_start: tests/integration/owner/test_prepared_start.py has one read the other.
+//! Twin of context_graph.wire.store_folder: tests/integration/owner/test_prepared_start.py has one read the other.
 //! A heading with the checksum of all behind it; what the text rests on, a line each; an empty line; the text. What
 //! is not as it was makes all of it untrue.
 

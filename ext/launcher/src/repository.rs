@@ -1,5 +1,5 @@
 //! Finds the repository that a folder belongs to: one store for all its checkouts.
-//! Twin of context_graph.config.repository, which
+//! Twin of context_graph.config.paths, which
 //! says the rule; both are held to tests/golden/paths.tsv.
 
 use crate::pathname::{below, normal, split_last, upwards};

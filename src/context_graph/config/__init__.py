@@ -13,6 +13,7 @@ from context_graph.config.paths import (
     checkout_top,
     client_dir,
     data_root,
+    find_repository,
     fnv1a64,
     locate,
     lock_path,
@@ -25,7 +26,6 @@ from context_graph.config.paths import (
     waker_path,
     working_dir,
 )
-from context_graph.config.repository import find_repository
 
 if TYPE_CHECKING:
     from context_graph.config.settings import Settings, load_settings

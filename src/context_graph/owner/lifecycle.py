@@ -22,7 +22,7 @@ from context_graph.config import Settings, lock_path, log_dir, socket_path, wake
 from context_graph.owner.lock import bind, bind_waker
 from context_graph.owner.socket.server import OwnerServer
 from context_graph.system import watchdog
-from context_graph.system.folder_watch import TAKEN_AWAY, FolderWatch
+from context_graph.system.folders import TAKEN_AWAY, FolderWatch
 from context_graph.system.watchdog import Piece
 from context_graph.wire.build import owner_build
 from context_graph.wire.run_folder import WorkFile, forget_troubles, same_file

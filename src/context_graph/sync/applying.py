@@ -21,9 +21,8 @@ from context_graph.model.edge import GraphEdge
 from context_graph.model.memory import TOLD_BY, USER_REQUESTED, MemoryNode, Tombstone
 from context_graph.store.graph.node_records import Access
 from context_graph.sync import values
-from context_graph.sync.change import LINK, MEMORY
+from context_graph.sync.change import GONE, KEPT, LINK, MEMORY, TOMBSTONE, Register
 from context_graph.sync.notes import SyncNotes
-from context_graph.sync.register import GONE, KEPT, TOMBSTONE, Register
 
 _LOG: Final = logging.getLogger(__name__)
 _AT_ONCE: Final = 64

@@ -19,9 +19,19 @@ from context_graph.model.memory import TOLD_BY, USER_REQUESTED, plain_login
 from context_graph.store.graph.tables import SyncTable
 from context_graph.sync import values
 from context_graph.sync.applying import apply_queued
-from context_graph.sync.change import MEMORY, VERSION, Change, decode, digest, encode, is_ahead
+from context_graph.sync.change import (
+    KEPT,
+    MEMORY,
+    VERSION,
+    Change,
+    Register,
+    decode,
+    digest,
+    encode,
+    is_ahead,
+    value_digest,
+)
 from context_graph.sync.notes import Place, SyncNotes
-from context_graph.sync.register import KEPT, Register, value_digest
 from context_graph.sync.side import CLOCK, Kept, Known, Lacking, Merged, Outgoing, Stamped, Stretch, without
 from context_graph.sync.stamping import SLICE, Stamping, now_ms
 from context_graph.sync.transport import PAGE_BYTES, PAGE_LINES, Head, Refusal

@@ -21,9 +21,17 @@ import msgspec
 
 from context_graph.errors import InvalidInputError
 from context_graph.model.memory import MERGED_FROM
-from context_graph.sync.change import MAX_LINE_BYTES, Change, canonical, decode, digest, encode, is_machine
+from context_graph.sync.change import (
+    MAX_LINE_BYTES,
+    REMOVED,
+    Change,
+    canonical,
+    decode,
+    digest,
+    encode,
+    is_machine,
+)
 from context_graph.sync.home import FORMAT, small_file
-from context_graph.sync.register import REMOVED
 from context_graph.sync.transport import (
     PAGE_BYTES,
     PAGE_LINES,

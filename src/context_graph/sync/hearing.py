@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from context_graph.sync.change import decode
-from context_graph.sync.register import REMOVED
+from context_graph.sync.change import REMOVED, decode
 from context_graph.sync.side import Gaps, Known, Merged, Outgoing, Side, Stretch, without
 from context_graph.sync.transport import ConflictError, Head, LoggedChange, Page, Refusal, Transport
 

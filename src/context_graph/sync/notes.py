@@ -16,8 +16,7 @@ from typing import Final
 import msgspec
 
 from context_graph.store.graph.tables import SyncTable
-from context_graph.sync.change import MEMORY, digest
-from context_graph.sync.register import Origin, Register
+from context_graph.sync.change import MEMORY, Origin, Register, digest
 from context_graph.system.processes import machine_id
 
 _MACHINE: Final = "machine"

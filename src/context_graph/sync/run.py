@@ -20,9 +20,8 @@ from typing import Final
 import msgspec
 
 from context_graph.errors import ContextGraphError, StoreBusyError
-from context_graph.sync.change import Change
+from context_graph.sync.change import REMOVED, Change
 from context_graph.sync.hearing import OTHER, Hearing, Report, head_of, hear, merged, push
-from context_graph.sync.register import REMOVED
 from context_graph.sync.side import CLOCK, Kept, Known, Lacking, Side, Stamped
 from context_graph.sync.transport import ClockError, ConflictError, Page, Transport
 from context_graph.system.small_files import replacing

@@ -13,9 +13,21 @@ from context_graph.store.graph.node_records import StoredNode
 from context_graph.store.graph.records import Op
 from context_graph.sync import values
 from context_graph.sync.applying import apply_queued
-from context_graph.sync.change import LINK, MEMORY, after, is_ahead, latest, packed
+from context_graph.sync.change import (
+    GONE,
+    LINK,
+    MEMORY,
+    REMOVED,
+    TOMBSTONE,
+    Register,
+    Stamp,
+    after,
+    is_ahead,
+    latest,
+    packed,
+    value_digest,
+)
 from context_graph.sync.notes import SyncNotes
-from context_graph.sync.register import GONE, REMOVED, TOMBSTONE, Register, Stamp, value_digest
 
 SLICE: Final = 256
 """Commits, uses or registers that one call looks at."""

@@ -14,8 +14,7 @@ from context_graph.memory.writing import drafted, redacted, redacted_node
 from context_graph.model.edge import GraphEdge
 from context_graph.model.memory import TOLD_BY, MemoryNode, Tombstone
 from context_graph.redact import TextRedactor
-from context_graph.sync.change import LINK, MEMORY, Change, canonical
-from context_graph.sync.register import GONE, REMOVED, TOMBSTONE
+from context_graph.sync.change import GONE, LINK, MEMORY, REMOVED, TOMBSTONE, Change, canonical
 
 PRIVATE: Final = "private"
 """Key of metadata, or tag, of what never leaves."""

@@ -2,6 +2,6 @@
 
 Each function asks by what the system has, and says what it does where that is missing. Linux is what runs;
 macOS is written for and untested (docs/operations.md). ``small_files`` reads, replaces and locks files, and
-opens no pipe and no device,
-``folder_swap`` swaps the names of two folders, ``watchdog`` ends work that takes too long.
+opens no pipe and no device, ``folders`` watches folders and swaps the names of two, ``watchdog`` ends work
+that takes too long.
 """

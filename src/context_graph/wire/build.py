@@ -49,7 +49,7 @@ class InstalledBuild:
     """
 
     def __init__(self) -> None:
-        from context_graph.system.folder_watch import WRITTEN, FolderWatch
+        from context_graph.system.folders import WRITTEN, FolderWatch
 
         folders = [Path(path) for path, _, _ in os.walk(_PACKAGE) if Path(path).name != "__pycache__"]
         self._watch = FolderWatch(folders, WRITTEN)

@@ -32,14 +32,14 @@ from context_graph.owner.sessions.log_reader import (
     put_back,
 )
 from context_graph.owner.sessions.store_context import StoreContext
-from context_graph.wire import event_log
-from context_graph.wire.event_log import FOLDER, append, segments
+from context_graph.wire import store_folder as event_log
+from context_graph.wire.store_folder import FOLDER, append, segments
 
 FOREVER = 60.0
 
 WRITER = """
 import sys
-from context_graph.wire.event_log import append, frame
+from context_graph.wire.store_folder import append, frame
 store, name, count = sys.argv[1], sys.argv[2], int(sys.argv[3])
 sys.stdin.readline()
 for number in range(count):

@@ -14,7 +14,7 @@ from tests.support.cli import Cli, end_process
 from tests.support.owner.harness import wait_until
 
 from context_graph.config import data_root, store_dir
-from context_graph.wire.prepared_start import NAME
+from context_graph.wire.store_folder import NAME
 
 RULE = "Amounts are in cents in all of this project, never in euros."
 

@@ -29,10 +29,19 @@ from context_graph.memory import editing
 from context_graph.memory.core import Core
 from context_graph.memory.memex import Memex
 from context_graph.model.memory import MemoryNode
-from context_graph.sync.change import LINK, MEMORY, VERSION, Change, canonical, encode, packed
+from context_graph.sync.change import (
+    LINK,
+    MEMORY,
+    TOMBSTONE,
+    VERSION,
+    Change,
+    canonical,
+    encode,
+    packed,
+    value_digest,
+)
 from context_graph.sync.exchange import Exchange, OpenStore
 from context_graph.sync.folder import Folder
-from context_graph.sync.register import TOMBSTONE, value_digest
 from context_graph.sync.run import exchange
 from context_graph.sync.side import Stretch
 from context_graph.sync.transport import LoggedChange

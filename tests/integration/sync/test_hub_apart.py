@@ -19,14 +19,13 @@ from tests.support.exchange.postgres import started, team
 from tests.support.exchange.transports import ONE, TWO, all_of, line, lines
 from tests.support.memories import WHY
 
-from context_graph.sync.change import encode
+from context_graph.sync.change import MAX_USERS, Origin, Register, encode
 from context_graph.sync.exchange import OpenStore
 from context_graph.sync.hub import runs, schema, teams
 from context_graph.sync.hub.connecting import connect
 from context_graph.sync.hub.memories import Indexer, changes, composed
 from context_graph.sync.hub.schema import MOST_LOGS
 from context_graph.sync.hub.transport import Hub
-from context_graph.sync.register import MAX_USERS, Origin, Register
 from context_graph.sync.run import exchange
 from context_graph.sync.transport import LoggedChange
 

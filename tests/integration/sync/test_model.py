@@ -12,9 +12,8 @@ from tests.support.examples import examples
 from tests.support.memories import WHY, open_memex
 
 from context_graph.memory.memex import Memex
-from context_graph.sync.change import MEMORY, VERSION, Change, encode, packed
+from context_graph.sync.change import MEMORY, VERSION, Change, encode, packed, value_digest
 from context_graph.sync.exchange import Exchange, OpenStore
-from context_graph.sync.register import value_digest
 from context_graph.sync.side import Stretch
 
 MACHINES = ("a" * 32, "b" * 32, "c" * 32)

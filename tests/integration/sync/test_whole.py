@@ -19,9 +19,9 @@ from tests.support.exchange.transports import all_of
 from tests.support.memories import WHY, open_memex
 
 from context_graph.memory.memex import Memex
+from context_graph.sync.change import REMOVED
 from context_graph.sync.exchange import Exchange, OpenStore
 from context_graph.sync.folder import Folder
-from context_graph.sync.register import REMOVED
 from context_graph.sync.run import Report, exchange
 
 YEAR_MS, MINUTE_MS = 31_536_000_000, 60_000

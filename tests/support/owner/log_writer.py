@@ -8,7 +8,7 @@ from pathlib import Path
 
 from context_graph.errors import MalformedFrameError
 from context_graph.owner.sessions.log_reader import LoggedEvent
-from context_graph.wire.event_log import FOLDER, frame
+from context_graph.wire.store_folder import FOLDER, frame
 
 
 def encode_event(event: LoggedEvent) -> bytes:

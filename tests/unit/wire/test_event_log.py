@@ -11,7 +11,7 @@ from tests.support.owner.log_writer import encode_event
 
 from context_graph.errors import MalformedFrameError
 from context_graph.owner.sessions.log_reader import LoggedEvent, decode_line
-from context_graph.wire.event_log import frame
+from context_graph.wire.store_folder import frame
 
 _TEXT = st.text(max_size=30)
 _JSON = st.recursive(

@@ -37,7 +37,7 @@ from context_graph.errors import (
     StoreLockedError,
     UsageError,
 )
-from context_graph.system.folder_swap import ASIDE, aside_folder, settle, swap
+from context_graph.system.folders import ASIDE, aside_folder, settle, swap
 from context_graph.wire import run_folder
 from context_graph.wire.client.spawn import stop_owner
 

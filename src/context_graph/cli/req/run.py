@@ -13,7 +13,7 @@ from context_graph.errors import ContextGraphError, UsageError
 from context_graph.gates.commands import commands, setup, upkeep
 from context_graph.gates.commands.command_context import CommandContext
 from context_graph.gates.config.fields import REFERENCE
-from context_graph.wire.event_log import append, frame
+from context_graph.wire.store_folder import append, frame
 
 MOST_ENTRIES = 10_000
 

@@ -28,8 +28,8 @@ from context_graph.owner.sessions.event_parts import parts_of
 from context_graph.redact import TextRedactor
 from context_graph.store.sessions.event_log import RequirementLog
 from context_graph.text.flattening import flatten_text
-from context_graph.wire.event_log import append, frame
 from context_graph.wire.frames import APPLIED, Reply, Request, is_late
+from context_graph.wire.store_folder import append, frame
 
 if TYPE_CHECKING:
     from context_graph.gates.rules import GateCache

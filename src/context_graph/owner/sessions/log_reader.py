@@ -20,7 +20,7 @@ from typing import Any, Final, NamedTuple
 import orjson
 
 from context_graph.errors import MalformedFrameError
-from context_graph.wire.event_log import FOLDER, POWER, fresh_name, is_open, segments
+from context_graph.wire.store_folder import FOLDER, POWER, fresh_name, is_open, segments
 
 MAX_LINE_BYTES: Final = 16 * 1024 * 1024
 """As a frame: what the socket would not carry, the log does not either."""

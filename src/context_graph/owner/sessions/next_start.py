@@ -19,7 +19,7 @@ from context_graph.owner.jobs import LastRun
 from context_graph.owner.sessions.identity_notices import ALARMS
 from context_graph.owner.sessions.injections import composed
 from context_graph.store.sessions.sessions import SessionStore
-from context_graph.wire.prepared_start import PreparedStart
+from context_graph.wire.store_folder import PreparedStart
 
 if TYPE_CHECKING:
     from context_graph.owner.sessions.memory_hooks import MemoryHooks

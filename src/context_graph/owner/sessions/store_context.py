@@ -18,16 +18,15 @@ from context_graph.git.moved import ORIGIN, note_of, note_origin, project_of
 from context_graph.model import EventKind, HookEvent
 from context_graph.owner.chores import Chores
 from context_graph.owner.sessions.brief_cache import BriefCache
-from context_graph.owner.sessions.event_reader import EventReader
+from context_graph.owner.sessions.event_reader import EventReader, Lineage
 from context_graph.owner.sessions.identity_notices import IdentityNotices
-from context_graph.owner.sessions.lineage import Lineage
 from context_graph.owner.sessions.live_sessions import LiveSessions
 from context_graph.owner.sessions.memory_hooks import MemoryHooks, Users
 from context_graph.owner.sessions.next_start import NextStart
 from context_graph.redact import TextRedactor
 from context_graph.store.engine.tuning import Tuning
 from context_graph.store.sessions.sessions import SessionStore
-from context_graph.wire.prepared_start import take, take_all
+from context_graph.wire.store_folder import take, take_all
 
 if TYPE_CHECKING:
     from context_graph.memory.memex import Memex

@@ -288,8 +288,7 @@ class OwnerServer:
         return lambda connected, rest: self._follow(connected, context)
 
     def _follow(self, connected: socket.socket, context: StoreContext) -> None:
-        from context_graph.owner.socket.follow import FollowConnection
-        from context_graph.owner.view.marks import changes
+        from context_graph.owner.socket.follow import FollowConnection, changes
 
         made = FollowConnection(
             connected, self, self._loop, changed=changes(context), ended=context.followers.discard

@@ -46,8 +46,8 @@ from context_graph.store.engine.opening import (
 )
 from context_graph.store.engine.tuning import DEFAULT_TUNING, Schema, Tuning
 from context_graph.system import watchdog
-from context_graph.system.folder_swap import settle
-from context_graph.wire.prepared_start import take
+from context_graph.system.folders import settle
+from context_graph.wire.store_folder import take
 
 _LOG: Final = logging.getLogger(__name__)
 

@@ -19,10 +19,9 @@ from context_graph.memory.exchange import records
 from context_graph.memory.index.blend import hashes
 from context_graph.memory.writing import text_to_embed
 from context_graph.sync import values
-from context_graph.sync.change import MEMORY, Change, decode
+from context_graph.sync.change import MEMORY, Change, Origin, Register, Stamp, decode, value_digest
 from context_graph.sync.hub.connecting import Connection
 from context_graph.sync.hub.transport import Hub
-from context_graph.sync.register import Origin, Register, Stamp, value_digest
 from context_graph.sync.transport import PAGE_BYTES
 
 PAGE: Final = 128
