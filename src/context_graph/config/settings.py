@@ -9,11 +9,12 @@ somebody else's repository, so it may not name files outside it and may not lowe
 from __future__ import annotations
 
 import os
-import stat
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Final, Literal
+
+from context_graph.system.small_files import read_bytes
 
 REQUEST_KEYS: Final = ("identity_lines", "auto_dream")
 """Keys that a hook's own environment overrides for that one call."""
@@ -193,7 +194,9 @@ def load_settings(project: Path | None = None, env: Mapping[str, str] | None = N
     was dropped and why. Cost: at most two small file reads.
     """
     env = os.environ if env is None else env
-    settings = _users_own(Settings(), env)
+    settings = Settings()
+    for path in _own_files(env)[:1]:
+        settings = _apply_file(settings, path, frozenset())
     if project is not None:
         settings = _apply_file(settings, project / ".claude" / "context-graph.toml", _USER_ONLY)
     for item in fields(Settings):
@@ -205,12 +208,15 @@ def load_settings(project: Path | None = None, env: Mapping[str, str] | None = N
 
 def setting_files(project: Path, env: Mapping[str, str] | None = None) -> list[Path]:
     """Return the files that `load_settings` may read for ``project``, whether they are there or not."""
-    env = os.environ if env is None else env
-    shared = env.get("XDG_CONFIG_HOME", "")
+    return [*_own_files(os.environ if env is None else env), project / ".claude" / "context-graph.toml"]
+
+
+def _own_files(env: Mapping[str, str]) -> list[Path]:
+    """Return the places of the user's own file, of which the first counts; none where nothing names one."""
+    named, shared = env.get("CONTEXT_GRAPH_CLI_CONFIG", ""), env.get("XDG_CONFIG_HOME", "")
     folder = Path(shared) if shared.startswith("/") else Path(env.get("HOME", "")) / ".config"
-    named = env.get("CONTEXT_GRAPH_CLI_CONFIG", "")
-    own = folder / "context-graph-cli" / "config.toml"
-    return [*([Path(named)] if named else ()), own, project / ".claude" / "context-graph.toml"]
+    usual = [folder / "context-graph-cli" / "config.toml"] if folder.is_absolute() else []
+    return [*([Path(named)] if named else ()), *usual]
 
 
 def with_request_env(settings: Settings, env: Mapping[str, str]) -> Settings:
@@ -222,21 +228,12 @@ def with_request_env(settings: Settings, env: Mapping[str, str]) -> Settings:
     return settings
 
 
-def _users_own(settings: Settings, env: Mapping[str, str]) -> Settings:
-    """Return ``settings`` with those of the user's own file, if anything names a place for one."""
-    named, shared = env.get("CONTEXT_GRAPH_CLI_CONFIG", ""), env.get("XDG_CONFIG_HOME", "")
-    folder = Path(shared) if shared.startswith("/") else Path(env.get("HOME", "")) / ".config"
-    if not named and not folder.is_absolute():
-        return settings
-    path = Path(named) if named else folder / "context-graph-cli" / "config.toml"
-    return _apply_file(settings, path, frozenset())
-
-
 def _apply_file(settings: Settings, path: Path, refused: frozenset[str]) -> Settings:
     try:
         import tomllib  # few have a file
 
-        table = tomllib.loads(_text(path))
+        # A pipe or a device, which anybody may have put there, would hold the owner up.
+        table = tomllib.loads(read_bytes(os.fspath(path), _FILE_BYTES).decode())
     except FileNotFoundError:
         return settings
     except RecursionError:
@@ -250,18 +247,6 @@ def _apply_file(settings: Settings, path: Path, refused: frozenset[str]) -> Sett
         else:
             settings = _apply(settings, key, value, where)
     return settings
-
-
-def _text(path: Path) -> str:
-    """Read a file that anybody may have made: a pipe or a device would hold the owner up or fill memory."""
-    handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY)
-    with open(handle, "rb") as source:
-        if not stat.S_ISREG(os.fstat(handle).st_mode):
-            raise ValueError("it is not a regular file")
-        data = source.read(_FILE_BYTES + 1)
-    if len(data) > _FILE_BYTES:
-        raise ValueError(f"it has more than {_FILE_BYTES} bytes")
-    return data.decode()
 
 
 def _problem(settings: Settings, text: str) -> Settings:

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
+import msgspec
 import orjson
 
 from context_graph.errors import MalformedFrameError
@@ -63,17 +64,6 @@ class LoggedEvent:
     account: str | None = None
 
 
-FIELDS: Final[dict[str, type | tuple[type, ...]]] = {
-    "verb": str,
-    "session": str,
-    "at_ms": int,
-    "project": str,
-    "cwd": str,
-    "params": dict,
-    "body": (dict, type(None)),
-}
-
-
 def decode_line(line: bytes) -> LoggedEvent:
     """Return the event of one line, its newlines optional.
 
@@ -88,11 +78,11 @@ def decode_line(line: bytes) -> LoggedEvent:
             f"a line of {len(line)} bytes begins with {line[:_HEAD]!r}, which does not fit it"
         )
     try:
-        event_id = text[:_ID_CHARS].decode("ascii")
-        value = _json(text[_ID_CHARS + 1 :])
-    except (ValueError, RecursionError) as error:
-        raise MalformedFrameError(f"a line of {len(line)} bytes has no id or no JSON: {error}") from error
-    return event_of(event_id, value)
+        event_id, value = text[:_ID_CHARS].decode("ascii"), _json(text[_ID_CHARS + 1 :])
+        whole = {**value, "id": event_id} if isinstance(value, dict) else value
+        return msgspec.convert(whole, LoggedEvent)
+    except (ValueError, RecursionError) as error:  # a ValidationError is a ValueError
+        raise MalformedFrameError(f"a line of {len(line)} bytes has no id or no event: {error}") from error
 
 
 def _json(data: bytes) -> object:
@@ -100,23 +90,6 @@ def _json(data: bytes) -> object:
         return orjson.loads(data)
     except orjson.JSONDecodeError:  # a lone surrogate is a byte of a path that is no UTF-8
         return json.loads(data)
-
-
-def event_of(event_id: str, value: object) -> LoggedEvent:
-    """Return the event whose JSON is ``value``. Raises MalformedFrameError if it lacks a field."""
-    if not isinstance(value, dict):
-        raise MalformedFrameError(f"a record holds a {type(value).__name__}, not an object")
-    for name, kind in FIELDS.items():
-        if not isinstance(value.get(name), kind):
-            raise MalformedFrameError(f"a record's {name} is {value.get(name)!r:.80}")
-    parent, branch, account = value.get("parent"), value.get("branch"), value.get("account")
-    return LoggedEvent(
-        event_id,
-        **{name: value[name] for name in FIELDS},
-        parent=parent if isinstance(parent, int) else 0,
-        branch=branch if isinstance(branch, str) else None,
-        account=account if isinstance(account, str) else None,
-    )
 
 
 class Position(NamedTuple):
