@@ -92,14 +92,12 @@ def working_dir() -> Path:
 
 
 def project_top(folder: Path) -> Path:
-    """Return the top folder of ``folder``'s repository, shared by its checkouts; ``folder`` itself outside
-    git."""
+    """Return the top of ``folder``'s repository, shared by its checkouts; outside git ``folder`` itself."""
     return find_repository(folder)
 
 
 def checkout_top(folder: Path) -> Path:
-    """Return the top of the checkout that ``folder`` is in, a linked worktree's own; ``folder`` outside
-    git."""
+    """Return the top of the checkout of ``folder``, a linked worktree's own; outside git ``folder``."""
     return next((place for place in (folder, *folder.parents) if (place / ".git").exists()), folder)
 
 
@@ -294,8 +292,7 @@ _READ: Final = 4096
 
 
 def clean(path: str) -> Path:
-    """Return ``path`` without empty components, `.` and `..`, as text alone; never with two slashes in
-    front."""
+    """Return ``path`` without empty parts, `.` and `..`, by its text; never with two slashes in front."""
     path = os.path.normpath(path)
     return Path(path[1:] if path.startswith("//") else path)
 

@@ -62,9 +62,7 @@ class Settings:
         300.0, "Seconds without a request after which a store that has changed is idle.", range=(1, 604_800)
     )
     dream_entropy_s: float = _setting(
-        300.0,
-        "Seconds that a store's entropy stays above 0.7 before it is consolidated.",
-        range=(1, 604_800),
+        300.0, "Seconds that a store's entropy stays above 0.7 before it is consolidated.", range=(1, 604_800)
     )
     idle_s: float = _setting(
         600.0, "Seconds without a client after which the owner exits.", range=(0.1, 604_800)

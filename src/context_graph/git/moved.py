@@ -103,8 +103,7 @@ class Origin(NamedTuple):
     """The address of `origin`, without login and ending."""
 
     def is_of(self, other: Origin) -> bool:
-        """Return whether both are of one repository: forks and clones too, which have the same first
-        commit."""
+        """Return whether both are of one repository: forks and clones too have the same first commit."""
         if self.first and other.first:
             return self.first == other.first
         return bool(self.remote) and self.remote == other.remote

@@ -62,8 +62,7 @@ def find_repo(folder: str) -> Repo | None:
 
 
 def repo_at(place: str) -> Repo | None:
-    """Return the repository whose top is ``place`` itself: a .git folder, a .git file, or a bare
-    repository."""
+    """Return the repository whose top is ``place``: a .git folder, a .git file, or a bare repository."""
     dot_git = place.rstrip("/") + "/.git"
     try:
         mode = os.stat(dot_git).st_mode
@@ -133,8 +132,7 @@ def _first_line(path: str) -> str:
 
 
 def _read(path: str, limit: int, start: int = 0) -> bytes:
-    """Return the first ``limit`` bytes from ``start``; nothing of what is no regular file or can't be
-    read."""
+    """Return ``limit`` bytes from ``start`` on; none of what is no regular file or can't be read."""
     try:
         with open_regular(path) as source:
             source.seek(start)
@@ -144,8 +142,7 @@ def _read(path: str, limit: int, start: int = 0) -> bytes:
 
 
 def read_head(repo: Repo) -> Head:
-    """Return the branch that work in ``repo`` belongs to; in the middle of a rebase the one that is
-    rebased."""
+    """Return the branch that work in ``repo`` belongs to; in a rebase the one that is rebased."""
     text = head_text(repo.git_dir)
     if text.startswith("ref:"):
         name = text[len("ref:") :].strip()
@@ -289,8 +286,7 @@ _WITHOUT_COMMIT = (b"checkout:", b"reset:", b"rebase", b"pull", b"merge", b"clon
 
 
 def makes_commit(repo: Repo, before: dict[str, Any]) -> bool:
-    """Return whether HEAD has moved since ``before`` by a new commit; without a log of HEAD nothing says
-    so."""
+    """Return whether HEAD has moved since ``before`` by a new commit; not where HEAD has no log."""
     if _log_size(repo) < 0 or not has_moved(repo, before):
         return False
     actions = actions_since(repo, before.get("log"))

@@ -155,9 +155,7 @@ class Owner:
                 os.unlink(waker_path(self._root))
 
     def _told_to_leave(self, number: int, _frame: FrameType | None) -> None:
-        """Handle the signal between two steps of Python, even when the loop is busy: work in hand has a
-        second more.
-        """
+        """Handle the signal between two steps of Python, however busy: work in hand has a second more."""
         self._told = True
         watchdog.hurry()
         with contextlib.suppress(RuntimeError):  # the loop is closed: it is leaving

@@ -93,8 +93,7 @@ def bind(root: Path) -> socket.socket:
 
 
 def bind_waker(root: Path) -> socket.socket:
-    """Return the socket on which hooks tell of events, non-blocking, mode 0600. Call and errors are as of
-    `bind`."""
+    """Return the socket on which hooks tell of events, mode 0600. Call and errors are as of `bind`."""
     return _bound(waker_path(root), socket.SOCK_DGRAM)
 
 
@@ -131,9 +130,7 @@ def _verify_handed(handle: int, path: Path) -> int | None:
 
 
 def _keep_others_from_writing(root: Path) -> None:
-    """Remove others' write permission: who may write the root could replace our folders. Reading only
-    shows names.
-    """
+    """Remove others' write permission: who may write the root could replace our folders."""
     status = os.stat(root)
     mode = stat.S_IMODE(status.st_mode)
     if status.st_uid == os.geteuid() and mode & 0o022:

@@ -156,8 +156,7 @@ class OwnerService:
         return self._mcp
 
     def open_store(self, request: Request) -> StoreContext:
-        """Return the store that ``request`` names, opened, with the waiting events applied, or the first of
-        many."""
+        """Return the store of ``request``, with the events that waited applied, or the first of many."""
         context = self._context(request)
         if request.verb.startswith("hooks."):  # it reads as far as its own event
             self._read_on()
@@ -200,8 +199,7 @@ class OwnerService:
             self._settled()
 
     def _read_some(self, context: StoreContext) -> bool:
-        """Return whether events of the store still wait. A failure ends it until the store is asked for
-        again."""
+        """Return whether events of the store still wait; after a failure not until it is asked for again."""
         try:
             what = "applying events that wait"
             return watchdog.run(Piece(what, str(context.folder)), partial(context.events.read, _SLICE_S))

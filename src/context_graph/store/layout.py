@@ -150,8 +150,7 @@ def applied_prefix(session_id: str) -> bytes:
 
 
 def dream_key(at_ms: int, session_id: str) -> bytes:
-    """Return ``q:`` + 8 big-endian bytes + 8-byte digest of the id: the queue's order is the order of
-    asking."""
+    """Return ``q:`` + 8 big-endian bytes + 8-byte digest of the id: in the order of asking."""
     return DREAM_PREFIX + _ordered("at_ms", at_ms) + blake2b(id_bytes(session_id), digest_size=8).digest()
 
 
@@ -281,8 +280,7 @@ def split_seq(key: bytes) -> int:
 
 
 def embedding_key(seq: int, generation: int = 0) -> bytes:
-    """Return the key of the embedding of commit ``seq``; generation 0 is without prefix, as it was before
-    others."""
+    """Return the key of the embedding of commit ``seq``; generation 0, the first, has no prefix."""
     return _BE64.pack(seq) if generation == 0 else bytes((_GENERATION, generation)) + _BE64.pack(seq)
 
 
@@ -332,8 +330,7 @@ def adjacency_prefix(direction: str, node_id: bytes) -> bytes:
 
 
 def adjacency_key(direction: str, node_id: bytes, other_id: bytes, relationship: str) -> bytes:
-    """Return the key of an edge seen from ``node_id``; the value is the edge's id. A pair has one edge a
-    relationship."""
+    """Return the key of an edge seen from ``node_id``: a pair has one edge a relationship."""
     kind = blake2b(relationship.encode("utf-8", "surrogatepass"), digest_size=8).digest()
     return _ADJACENT[direction] + node_id + other_id + kind
 

@@ -59,8 +59,7 @@ def is_machine(text: str) -> bool:
 
 
 def canonical(value: Any) -> bytes:
-    """Return ``value`` as JSON of which there is but one. Raises InvalidInputError: too deep, too large a
-    number."""
+    """Return ``value`` as the one JSON of it. Raises InvalidInputError: too deep, too large a number."""
     try:
         return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
     except TypeError as error:
@@ -273,8 +272,7 @@ class Register:
         self.values = {name: value for name, value in self.values.items() if name in KEPT}
 
     def untold(self, version: int, place: str) -> tuple[dict[tuple[int, str], list[str]], list[str]]:
-        """Return what ``place`` was not told: fields by (clock, machine), and machines whose uses are new to
-        it."""
+        """Return what is new to ``place``: fields by (clock, machine), and machines whose uses are."""
 
         def is_new(origin: Origin) -> bool:
             return origin.version > version and origin.source != place

@@ -144,8 +144,7 @@ class Folder(Transport):
         return Head(fresh[-1].change.seq, digest(fresh[-1].line))
 
     def _own(self, machine: str) -> Path:
-        """Return the folder that this machine writes in, made if it is missing. Raises OSError,
-        TransportError."""
+        """Return the folder that this machine writes in, made if missing. Raises OSError, TransportError."""
         home = self.path / machine
         home.mkdir(mode=0o700, parents=True, exist_ok=True)
         if home.is_symlink():
@@ -367,8 +366,7 @@ def _tells_of(change: Change, gone: Collection[str]) -> bool:
 
 
 def _quotes(change: Change, gone: Collection[str]) -> bool:
-    """Return whether it has words of one that is gone, which had been merged into the memory that it is
-    about."""
+    """Return whether it has words of one that is gone, which had been merged into its memory."""
     metadata = change.fields.get(_METADATA)
     rows = metadata.get(MERGED_FROM) if isinstance(metadata, dict) else None
     return isinstance(rows, list) and any(
@@ -413,8 +411,7 @@ def _still_needed(
 
 
 def _end_of(path: Path) -> _End | None:
-    """Return the last line of a segment if it is what the others make; reads the file in lines of bounded
-    length."""
+    """Return the last line of a segment if the others make it; reads in lines of bounded length."""
     sums, count = blake2b(digest_size=32), 0
     try:
         with _opened(path) as file:

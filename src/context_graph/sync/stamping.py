@@ -47,8 +47,7 @@ class Stamping:
         self._core, self._store, self.notes = core, core.store, notes
 
     def is_ahead(self) -> bool:
-        """Return whether what is noted is from later than the clock says: it, or an earlier one, was
-        wrong."""
+        """Return whether what is noted is later than the clock says: it, or an earlier one, was wrong."""
         return is_ahead(self.notes.machine.clock, now_ms())
 
     def stamp_anew(self, after_name: str) -> str | None:

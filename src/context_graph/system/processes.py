@@ -64,8 +64,7 @@ def look(pid: int, proc: str | None = PROC) -> tuple[bytes, int, int] | None:
 
 
 def state(pid: int, proc: str | None = PROC) -> str:
-    """Return the kernel's letter for what it does: R, S, T (stopped), D (waits for a disk), Z; "" if
-    unknown."""
+    """Return the kernel's letter: R, S, T (stopped), D (waits for a disk), Z; "" if unknown."""
     if proc is None:
         letter = _ps(pid, "stat=").strip()[:1]
         return "D" if letter == "U" else letter
@@ -139,8 +138,7 @@ def has_open(pid: int, path: str, program: str, proc: str | None = PROC) -> bool
 
 
 def flock_holder(path: str, proc: str | None = PROC) -> int:
-    """Return the process that took the flock(2) of ``path``, as the kernel lists it; 0 if that can't be
-    told."""
+    """Return the process that took the flock(2) of ``path``, as the kernel has it; 0 if unknown."""
     try:
         inode = f":{os.stat(path).st_ino}"
         with open(f"{proc}/locks", encoding="ascii", errors="replace") as table:
@@ -228,8 +226,7 @@ _SHELLS = frozenset(
 
 
 def started_ticks(pid: int) -> int:
-    """Return when the process started, in ticks since boot (0 unknown): tells it from a later one of that
-    pid."""
+    """Return when the process started, ticks since boot, 0 unknown: it tells one from a later one."""
     seen = look(pid) if pid > 0 else None
     return seen[2] if seen else 0
 

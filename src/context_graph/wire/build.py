@@ -31,8 +31,7 @@ def client_build() -> str:
 
 @cache
 def owner_build() -> str:
-    """Return what this owner runs: `installed_build` as it was when it was first asked, at the owner's
-    start."""
+    """Return what this owner runs: `installed_build` as it was at the owner's start."""
     return installed_build()
 
 
@@ -67,8 +66,7 @@ class InstalledBuild:
 
 
 def is_newer(other: str, own: str) -> bool:
-    """Return whether build ``theirs`` is above ``ours``, by their leading numbers; an unreadable one is
-    not."""
+    """Return whether build ``other`` is above ``own``, by their leading numbers; not if unreadable."""
     return other != own and _numbers(other) > _numbers(own)
 
 
@@ -92,8 +90,7 @@ def _named(seconds: int) -> str:
 
 
 def _newest_file(folder: Path) -> int:
-    """Return Unix seconds of the last change to a file below ``folder``, bytecode left out; 0 if
-    unreadable."""
+    """Return Unix seconds of the last change below ``folder``, bytecode left out; 0 if unreadable."""
     newest = 0
     try:
         with os.scandir(folder) as entries:

@@ -86,9 +86,7 @@ def is_locked(path: Path) -> bool:
 
 
 def has_open(pid: int, path: Path) -> bool:
-    """Return whether process ``pid`` is the owner that has the file open: pids wrap, and a lock file may name
-    one of old.
-    """
+    """Return whether process ``pid`` is the owner that has the file open: ids wrap."""
     return processes.has_open(pid, os.fspath(path), "owner")
 
 
@@ -111,8 +109,7 @@ def write_holder(handle: int, holder: Holder) -> None:
 
 
 def read_holder(path: Path) -> Holder | None:
-    """Return the holder that the file names, or None if it names none (a starter that has not yet become
-    one)."""
+    """Return the holder that the file names; None for none (a starter that has not become one)."""
     try:
         with open(path, "rb") as source:
             words = source.read(_TEXT_BYTES).decode("ascii", "replace").split()

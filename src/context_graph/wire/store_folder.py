@@ -89,8 +89,7 @@ def append(store_dir: str | Path, record: bytes) -> None:
 
 
 def fresh_name(newest: str = "") -> str:
-    """Return a name that no segment has or had: milliseconds, later than ``newest``'s, and something
-    random."""
+    """Return a name no segment has or had: milliseconds, later than ``newest``'s, and a random part."""
     after = int(newest.partition("-")[0]) + 1 if newest else 0
     return f"{max(time.time_ns() // 1_000_000, after):013d}-{os.urandom(4).hex()}.log"
 

@@ -251,8 +251,7 @@ def _whole_session(body: dict[str, Any], call: Call) -> dict[str, Any]:
 
 
 def _by_option(operation: Operation, error: InvalidParamsError) -> str:
-    """Return what ``error`` says, with the command's option in place of the tool's parameter, as it was
-    typed."""
+    """Return what ``error`` says, with the option as it was typed in place of the tool's parameter."""
     name = error.parameter.removeprefix("filters.")
     filters = "filters" in {parameter.name for parameter in parameters(operation.arguments)}
     known = {

@@ -15,12 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
 from context_graph.config import Settings
-from context_graph.errors import (
-    ContextGraphError,
-    InvalidInputError,
-    OwnerError,
-    TookTooLongError,
-)
+from context_graph.errors import ContextGraphError, InvalidInputError, OwnerError, TookTooLongError
 from context_graph.owner.chores import SetAside
 from context_graph.owner.consolidations.schedule import Schedule
 from context_graph.owner.jobs import (
@@ -219,8 +214,7 @@ class Consolidations:
             job.finish(OwnerError(_LEAVING))
 
     def unattended(self, store: Path) -> str:
-        """Return what runs that nobody asked for did and no session has reported yet, in one sentence; "" for
-        nothing."""
+        """Return in a sentence what unasked runs did that no session has reported yet; "" for nothing."""
         try:
             return self._last_run(store).tell()
         except OSError as error:  # reported now, and then once more
@@ -375,8 +369,7 @@ class Consolidations:
         self._start(job)
 
     def _watched(self, what: str, place: Place, work: Callable[[], Made]) -> Made:
-        """Return ``work`` in bounded time. Raises TookTooLongError if it was ended; the store is to be read
-        anew."""
+        """Return ``work`` in bounded time. Raises TookTooLongError: ended; the store is to be read anew."""
         try:
             return watchdog.run(Piece(what, str(place.store)), work)
         except TookTooLong as ended:

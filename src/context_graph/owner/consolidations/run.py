@@ -334,9 +334,7 @@ class _Process:
             self._process.wait(_GONE_S)
 
     def _look(self) -> None:
-        """End a process that computes for too long, by its processor time, because others take precedence
-        over it.
-        """
+        """End a process that computes for too long, by its processor time: others take precedence."""
         used = processor_s(self.pid) - self._cpu_s
         if used < self._limit_s:
             self._watch = self._loop.call_later(self._limit_s / _LOOKS, self._look)

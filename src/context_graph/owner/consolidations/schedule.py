@@ -65,9 +65,7 @@ class ScheduledRuns:
         return [scheduled for scheduled in self._runs.values() if store in (None, scheduled.place.store)]
 
     def due_at(self, scheduled: ScheduledRun, busy_at: float) -> float:
-        """Return when the run may begin, if no request comes after ``busy_at``; inf in a store that keeps
-        failing.
-        """
+        """Return when the run may begin if no request comes after ``busy_at``; inf where it keeps failing."""
         store = scheduled.place.store
         if self._failures.get(store, 0) >= _FAILURES_MOST:
             return _NEVER
@@ -232,8 +230,7 @@ class Schedule:
             self._timer = None
 
     def _due(self) -> float | None:
-        """Return when the next run may be due, if no request comes before; None if nothing is
-        pending."""
+        """Return when the next run may be due if no request comes before; None if nothing is pending."""
         times: list[float | None] = []
         for context in self._contexts():
             watch = self._entropy.get(context.folder)

@@ -319,8 +319,7 @@ class BriefCache:
             return source.read(FILE_BYTES + 1) if stat.S_ISREG(os.fstat(handle).st_mode) else b""
 
     def _create(self, damaged: bytes) -> bytes:
-        """Return a whole new file by rename, all blocks written now, with the valid slots of a damaged
-        one."""
+        """Return a new file by rename, all blocks written now, with the valid slots of a damaged one."""
         data = bytearray(HEADER.ljust(FILE_BYTES, b"\0"))
         if damaged.startswith(HEADER[:HEADER_USED]):
             for number in range(SLOTS):

@@ -208,11 +208,7 @@ class CallLines:
         return []
 
     def of_earlier_work(
-        self,
-        event: HookEvent,
-        shown: set[str],
-        left: int,
-        moved: Callable[[float, str], float],
+        self, event: HookEvent, shown: set[str], left: int, moved: Callable[[float, str], float]
     ) -> Line | None:
         """Return the line of the session most like this one, if it is alike enough; None where the context
         has something of that session already.

@@ -370,8 +370,7 @@ class Lineage:
                 self._by_client.popitem(last=False)
 
     def forked_from(self, client: int) -> str:
-        """Return the session that a fork in this client came from, "" if that is unknown. Cost: a read of
-        /proc, or a ps."""
+        """Return the session that a fork in this client came from, "" if unknown. Cost: a read of /proc."""
         return self._by_client.get(client) or _resumed(client)
 
 

@@ -146,8 +146,7 @@ def _clean(value: object, redactor: TextRedactor) -> str:
 
 
 def _both_ends(message: str, redactor: TextRedactor) -> str:
-    """Return the start and the end of the model's message: the start says what was done, the end what is
-    left."""
+    """Return start and end of the model's message: the one says what was done, the other what is left."""
     if not message:
         return ""
     clean = redactor.redact_cut(message[:_MESSAGE_CHARS], 4 * _MESSAGE_CHARS).encode()
@@ -305,8 +304,7 @@ class Gates:
         return self._cache
 
     def _decide(self, event: GateEvent) -> GateResult:
-        """Return the gate's result. One that failed is asked for again without what was remembered of
-        files."""
+        """Return the gate's result; one that failed is asked for again without what files said."""
         from context_graph.gates.decide.hooks import decide
 
         result = decide(event, self._known())

@@ -146,8 +146,7 @@ class IdentityNotices:
         return _joined((alarm, state))
 
     def alarm(self, live: LiveSession, mode: str) -> str:
-        """Return the alarm that is not shown yet, and mark it as shown; "" for none, or one that is
-        over."""
+        """Return the alarm that is not shown yet, and mark it as shown; "" for none, or one that is over."""
         text, ic = self._alarms.pop(live.snapshot.session_id, ""), live.snapshot.last_ic
         if not text or (mode == ALARMS and not (is_ic_warning(ic) or is_ic_crisis(ic))):
             return ""

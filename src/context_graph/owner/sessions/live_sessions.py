@@ -280,8 +280,7 @@ class LiveSessions:
             self._log.warning("brief cache %s: %s", self._store.path.parent.name, error)
 
     def _apply_new(self, live: LiveSession, event: HookEvent, key: str) -> Outcome:
-        """Apply an event, which is durable on return; what it did to the session follows in `settle`, or on
-        loading."""
+        """Apply an event, durable on return; what it did to the session follows in `settle`."""
         outcome = live.apply(event)
         session_id = live.snapshot.session_id
         try:
@@ -306,14 +305,7 @@ class LiveSessions:
         if outcome.dream_requested and self._settings.auto_dream:
             due.dream = _dream_request(live, event.at_ms)
 
-    def _begin(
-        self,
-        event: HookEvent,
-        live: LiveSession,
-        text: str,
-        *,
-        warning: str = "",
-    ) -> Applied:
+    def _begin(self, event: HookEvent, live: LiveSession, text: str, *, warning: str = "") -> Applied:
         live.apply(event)
         self._store.commit_event(
             live.snapshot,
@@ -337,8 +329,7 @@ class LiveSessions:
         return self.start(start).live
 
     def _previous(self, event: HookEvent, *, strict: bool) -> tuple[LiveSession | None, str]:
-        """Return the session to continue, and a warning when the one asked for or the latest can't be
-        read."""
+        """Return the session to continue, and a warning when the one wanted can't be read."""
         wanted = event.previous_session_id
         try:
             if not wanted:
@@ -382,8 +373,7 @@ def _new_snapshot(event: HookEvent) -> SessionIdentitySnapshot:
 
 
 def _restored_text(source: LiveSession) -> str:
-    """Return the line of seed 000 REQ-SESSION-12: the session that is taken up or followed, its own last
-    IC."""
+    """Return the line of seed 000 REQ-SESSION-12: the session taken up or followed, its own last IC."""
     text = f"Identity restored from {source.snapshot.session_id}. IC:"
     if not source.has_evidence:
         return f"{text} ? (no events yet)"
@@ -422,8 +412,7 @@ class DuplicateHooks:
 
 
 def _sign(event: HookEvent) -> str:
-    """Return a key that both hooks of one event share, and no other event of their session has at that
-    time."""
+    """Return a key that both hooks of one event share, and no other of their session at that time."""
     if event.has_own_key:
         return event.dedupe_key()
     names = (event.kind.value, event.prompt_id, event.source, event.reason, event.tool_name)

@@ -122,8 +122,7 @@ class LogReader:
         return [*self._locked, *self._broken.values()]
 
     def next_line(self) -> bytes | None:
-        """Return the next line, with `position` behind it; None at the end of what there is of this
-        segment."""
+        """Return the next line, with `position` behind it; None at the end of this segment so far."""
         try:
             while not self._lines:
                 if self._handle < 0 or not self._fill():

@@ -431,9 +431,7 @@ class MemoryHooks:
         return "\n".join(filter(None, (text, again)))
 
     def _rules_of_before(self, event: HookEvent, sentences: Sequence[str]) -> list[Line]:
-        """Return the rules that the session's start showed, without ``sentences``, which its facts have,
-        and what these ended.
-        """
+        """Return the rules that the start showed, without ``sentences``, which its facts have, or end."""
         shown = self.ledger.shown(event.session_id)
         rules = self._guarded("rules", self._rules.at_start, shown, sentences) or []
         kept = [

@@ -52,10 +52,7 @@ class RulesAndLessons:
     """
 
     def __init__(
-        self,
-        memex: Callable[[], Memex],
-        users: Callable[[], tuple[str, Memex | None]],
-        brief: BriefCache,
+        self, memex: Callable[[], Memex], users: Callable[[], tuple[str, Memex | None]], brief: BriefCache
     ) -> None:
         self._memex = memex
         self._users = users
@@ -69,8 +66,7 @@ class RulesAndLessons:
         """Keys that the launcher's filter has."""
 
     def at_start(self, shown: Container[str], sentences: Sequence[str] = ()) -> list[Line]:
-        """Return the rules that hold for all work, in at most START_TOKENS, without what the ``sentences``
-        end."""
+        """Return the rules for all work, in at most START_TOKENS, without what the ``sentences`` end."""
         return _headed(self._fitting(self._rules().for_start(shown, sentences), START_TOKENS))
 
     def at_prompt(self, session_id: str, prompt: str, shown: Container[str], tokens: int) -> list[Line]:
@@ -170,8 +166,7 @@ class RulesAndLessons:
         return memory_in((self._memex(), self._users()[1]), line.node_id) is not None
 
     def _rules(self) -> StandingNotes:
-        """Return the rules, with what was stored since: the first time those that count, then what
-        changed."""
+        """Return the rules, with what was stored since: at first those that count, then what changed."""
         from context_graph.memory.context.standing_notes import StandingNotes
         from context_graph.model.note import NoteKind
 

@@ -211,8 +211,7 @@ class SaidAlready:
         self._windows: list[set[str]] = []
 
     def says(self, text: str) -> bool:
-        """Return whether nine in ten words of ``text`` are there, near each other. Cost: a stat, and 1 ms at
-        most."""
+        """Return whether nine in ten words of ``text`` are there, near each other. Cost: 1 ms at most."""
         self._read()
         words = _words(text) if self._windows else set()
         if len(words) < _LEAST:

@@ -124,9 +124,7 @@ class StoreContext:
             from context_graph.store.graph.graph import GraphStore
 
             self._memory = Memex.over(
-                GraphStore(self.store.engine),
-                config=MemoryConfig.of(self.settings),
-                redactor=self.redactor,
+                GraphStore(self.store.engine), config=MemoryConfig.of(self.settings), redactor=self.redactor
             )
             self._seen_seq = self._memory.seq
         return self._memory
@@ -145,9 +143,7 @@ class StoreContext:
 
     @property
     def dreams_by_itself(self) -> bool:
-        """Whether the owner consolidates this store by itself: the settings allow it, and it has not
-        failed twice.
-        """
+        """Whether the owner consolidates this store by itself: it may, and has not failed twice."""
         return self.settings.dream and not self.chores.aside.holds(CONSOLIDATION)
 
     def memory_seq(self) -> int | None:
@@ -274,8 +270,7 @@ class StoreContext:
             note_origin(self.folder, self.project)
 
     def elsewhere(self) -> str:
-        """Return what the user should know of memories of this project elsewhere, while there are none
-        here."""
+        """Return what the user should know of this project's memories elsewhere, while it has none."""
         if self.project is None or self.memory_count():
             return ""
         if self._elsewhere is None:

@@ -257,9 +257,7 @@ class Connection(Channel):
         self._serve()
 
     def _serve(self) -> None:
-        """Answer one request if it is whole. Further requests in the buffer wait until other clients were
-        served.
-        """
+        """Answer one request if it is whole; further ones in the buffer wait for other clients' turn."""
         if self._is_closed or self._out or self._last:
             return
         answer = self._answer()

@@ -207,9 +207,7 @@ class LineConnection(Channel):
             self._await_more()
 
     def _end(self) -> None:
-        """Handle the client's end of file. A bridge is then gone; other clients may wait for a late
-        answer.
-        """
+        """Handle the client's end of file: a bridge is gone; others may wait for a late answer."""
         if not self._expected or not self._plain or self._hung_up():
             self.close()
         elif self._timer is None:
@@ -221,8 +219,7 @@ class LineConnection(Channel):
             self._next()
 
     def _hung_up(self) -> bool:
-        """Return whether the client's end is closed in both directions: to its last word alone, it would read
-        on."""
+        """Return whether the client's end is closed both ways: after its last word it may read on."""
         poller = select.poll()
         poller.register(self._socket, 0)
         return any(event & (select.POLLHUP | select.POLLERR) for _, event in poller.poll(0))

@@ -209,9 +209,7 @@ class OwnerServer:
         return reply
 
     def refuse(self, error: WireError) -> Answer:
-        """Return the answer to bytes that are no request; the connection ends, because no frame boundary can
-        be trusted.
-        """
+        """Return the answer to bytes that are no request, the last: no frame's boundary can be trusted."""
         self._status.malformed += 1
         data = encode_reply(Reply(1, KEEP_IT, stderr=f"context-graph: {error}\n".encode()))
         return Answer(data, True, lambda: self._log.warning("refused: %s", error))
@@ -336,8 +334,7 @@ class OwnerServer:
                 self._outgrown = limits.wider(peer_pid(connected), self._narrow)
 
     def _admitted(self, connected: socket.socket) -> bool:
-        """Return whether this client is ours and there is room; otherwise it is told, if it may know, and
-        closed."""
+        """Return whether this client is ours and there is room; else it is told, if it may know."""
         try:
             uid = peer_uid(connected)
         except OSError:

@@ -150,8 +150,7 @@ def _events(context: StoreContext, session_id: str) -> tuple[list[HookEvent], st
 
 
 def _points(events: Sequence[HookEvent], history: Iterable[float]) -> Iterator[Point]:
-    """Yield each value with the time of its event: the last ones belong to the last results that say
-    anything."""
+    """Yield each value with its event's time: the last ones are of the last results that say anything."""
     values = list(history)
     measured = [
         event

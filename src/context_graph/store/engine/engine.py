@@ -438,8 +438,7 @@ class Cursor(Iterator[tuple[bytes, bytes]]):
 
 
 def open_cursor(family: Rdict, whole: bool) -> RdictIter:
-    """Return a cursor over ``family``; ``whole`` reads ahead, and leaves in the cache what others put
-    there."""
+    """Return a cursor over ``family``; ``whole`` reads ahead, and leaves the cache to others."""
     if not whole:
         return family.iter()
     options = ReadOptions()

@@ -106,8 +106,7 @@ def _lock(handle: int, kind: int) -> bool:
 
 
 def _same(handle: int, folder: Path) -> bool:
-    """Return whether ``folder`` is still what ``handle`` is open on: a restore may have put another in its
-    place."""
+    """Return whether ``folder`` is what ``handle`` is open on: a restore may have replaced it."""
     return os.path.samestat(os.fstat(handle), os.stat(folder))
 
 
@@ -150,9 +149,7 @@ def prepare_folder(path: Path, fill: Callable[[Path], None], *, create: bool) ->
 
 
 def _remove_drafts(path: Path) -> None:
-    """Remove what dead processes left of databases they were making at ``path``, and our own earlier
-    attempt.
-    """
+    """Remove what dead processes, and we earlier, left of databases they were making at ``path``."""
     for draft in path.parent.glob(f"{path.name}.creating-*"):
         pid = draft.name.rpartition("-")[2]
         if pid == str(os.getpid()) or not (pid.isdigit() and exists(int(pid))):

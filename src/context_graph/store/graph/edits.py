@@ -255,8 +255,7 @@ def _cleared(store: GraphReader, stored: StoredNode) -> tuple[list[Write], Count
 
 
 def index_writes(before: MemoryNode | None, after: MemoryNode | None) -> list[Write]:
-    """Return the writes that remove old secondary keys and add new ones; None for a memory that is not
-    live."""
+    """Return the writes from old secondary keys to new ones; None for a memory that is not live."""
     if before is None:
         return [] if after is None else [Write(INDEX, key, after.id.bytes) for key in index_keys(after)]
     old = index_keys(before)

@@ -280,8 +280,7 @@ class HistoryTable:
                     raise
 
     def commits_of(self, subject: bytes, after_seq: int = 0) -> list[int]:
-        """Return the commits after ``after_seq`` that changed a memory, an edge of it, or an edge; oldest
-        first."""
+        """Return the commits after ``after_seq`` that changed a memory, its edges, or an edge, in order."""
         scan = self._engine.scan(
             HISTORY, subject_key(subject, after_seq + 1), after(SUBJECT_PREFIX + subject)
         )

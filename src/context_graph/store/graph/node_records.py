@@ -33,12 +33,7 @@ from context_graph.store.layout import wrap
 NODE_VERSION: Final = 2
 
 # Never renumber.
-_QUADRANTS: Final = (
-    JohariQuadrant.OPEN,
-    JohariQuadrant.BLIND,
-    JohariQuadrant.HIDDEN,
-    JohariQuadrant.UNKNOWN,
-)
+_QUADRANTS: Final = (JohariQuadrant.OPEN, JohariQuadrant.BLIND, JohariQuadrant.HIDDEN, JohariQuadrant.UNKNOWN)
 MODALITIES: Final = (Modality.TEXT, Modality.IMAGE, Modality.AUDIO, Modality.VIDEO)
 _QUADRANT_NUMBER: Final = {quadrant: number for number, quadrant in enumerate(_QUADRANTS)}
 _MODALITY_NUMBER: Final = {modality: number for number, modality in enumerate(MODALITIES)}
@@ -197,8 +192,7 @@ _NODE_DECODERS: Final[dict[int, Callable[[bytes, bytes, Access | None], StoredNo
 
 
 def encode_embedding(key: bytes, embedding: bytes) -> bytes:
-    """Return the record of an embedding: 6144 bytes, 1536 float32. Raises InvalidParamsError for another
-    length."""
+    """Return the record of an embedding, 1536 float32. Raises InvalidParamsError for another length."""
     if len(embedding) != EMBEDDING_BYTES:
         raise InvalidParamsError.of(
             "embedding", f"has {len(embedding)} bytes, must have {EMBEDDING_BYTES} (1536 float32)"

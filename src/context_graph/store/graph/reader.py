@@ -81,8 +81,7 @@ class GraphReader:
         return [Place(*layout.split_index_key(key), node_id) for key, node_id in islice(scan, limit)]
 
     def ids_with_prefix(self, start: bytes, limit: int) -> list[bytes]:
-        """Return at most ``limit`` ids of memories, soft-deleted or not, that begin with the bytes
-        ``start``."""
+        """Return at most ``limit`` ids of memories, soft-deleted or not, that begin with ``start``."""
         ids: list[bytes] = []
         for key, _ in self._engine.scan(NODES, start):
             if not key.startswith(start) or len(ids) == limit:

@@ -80,8 +80,7 @@ def open_record(key: bytes, record: bytes) -> tuple[int, bytes]:
 
 
 def payload_of(key: bytes, record: bytes) -> bytes:
-    """Return the payload of a record that has but one version. Raises as open_record, and
-    MemoryFormatError."""
+    """Return the payload of a record of one version. Raises as open_record, and MemoryFormatError."""
     version, payload = open_record(key, record)
     if version != OTHER_VERSION:
         raise unknown_version(key, version, OTHER_VERSION)

@@ -186,8 +186,7 @@ def undoing_of(store: GraphStore, run: Run) -> Undoing:
 
 
 def subjects_of(store: GraphStore, run: Run) -> dict[bytes, int]:
-    """Return the memories and edges that the run changed, each with how it was changed first
-    (`records.Op`)."""
+    """Return the memories and edges that the run changed, each with its first change (`records.Op`)."""
     subjects: dict[bytes, int] = {}
     for begin, end in run.ranges:
         for change in takewhile(lambda change: change.seq <= end, store.changes_after(begin - 1)):  # noqa: B023
@@ -264,8 +263,7 @@ def _node_edits(
 
 
 def _merged_into_nothing(store: GraphStore, stone: Image) -> bool:
-    """Return whether that tombstone names a survivor that is gone for good: nothing would show the memory
-    then."""
+    """Return whether a tombstone's survivor is gone for good: nothing would show the memory then."""
     into = None if stone.before is None else decode_tombstone(stone.key, stone.before).merged_into
     return into is not None and store.read(into.bytes) is None
 

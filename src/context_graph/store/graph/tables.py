@@ -249,8 +249,7 @@ class SyncTable:
     def scan(
         self, prefix: str, after_name: str = "", limit: int = 1 << 30
     ) -> Iterator[tuple[str, dict[str, Any]]]:
-        """Yield at most ``limit`` (name, note) whose names begin with ``prefix``, from after
-        ``after_name``."""
+        """Yield at most ``limit`` (name, note) that begin with ``prefix``, from after ``after_name``."""
         start = SYNC_PREFIX + prefix.encode()
         first = SYNC_PREFIX + after_name.encode() + b"\0" if after_name else start
         for key, record in islice(self._engine.scan(META, first, after(start)), limit):

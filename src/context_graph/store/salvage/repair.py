@@ -16,12 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from context_graph.errors import (
-    ContextGraphError,
-    DatabaseCorruptionError,
-    InvalidInputError,
-    StoreError,
-)
+from context_graph.errors import ContextGraphError, DatabaseCorruptionError, InvalidInputError, StoreError
 from context_graph.store import layout
 from context_graph.store.engine import integrity_seal
 from context_graph.store.engine.engine import Engine, open_as_it_is

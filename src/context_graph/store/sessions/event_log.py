@@ -99,8 +99,7 @@ class EventLog:
         self._engine.compact_range(RUNTIME, kept, kept + b"\0")
 
     def last_number(self, session_id: str) -> int:
-        """Return the number of the session's last event, its starts included; 0 for none. Cost: one
-        look-up."""
+        """Return the number of the session's last event, starts included; 0 for none. Cost: a look-up."""
         prefix = layout.event_prefix(session_id)
         rows = self._engine.scan(EVENTS, layout.after(prefix), prefix, reverse=True)
         return next((int.from_bytes(key[len(prefix) :], "big") for key, _ in rows), 0)

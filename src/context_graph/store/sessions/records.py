@@ -196,8 +196,7 @@ def _measured(stored: float) -> float | None:
 
 
 def encode_event(key: bytes, event: HookEvent) -> bytes:
-    """Return the record of ``event`` for its key. Raises InvalidInputError for a text or number that is too
-    big."""
+    """Return the record of ``event``. Raises InvalidInputError for a text or number that is too big."""
     texts = [getattr(event, name).encode("utf-8", "surrogatepass") for name in _EVENT_TEXTS]
     texts.append(_encoded_parts(event.parts))
     for name, text in zip((*_EVENT_TEXTS, "parts"), texts, strict=True):
@@ -238,11 +237,7 @@ def decode_event(key: bytes, record: bytes) -> HookEvent:
         parts = texts.pop()
         named: dict[str, Any] = dict(zip(_EVENT_TEXTS, texts, strict=True))
         event = HookEvent(
-            kind=_KIND_OF[kind],
-            success=_SUCCESS_OF[success],
-            at_ms=at_ms,
-            duration_ms=duration_ms,
-            **named,
+            kind=_KIND_OF[kind], success=_SUCCESS_OF[success], at_ms=at_ms, duration_ms=duration_ms, **named
         )
         if parts:
             event.parts = EventParts.from_json(orjson.loads(parts))

@@ -275,8 +275,7 @@ class SessionStore:
         return self._read(RUNTIME, layout.goals_key(session_id), records.decode_goals)
 
     def works(self) -> Iterator[tuple[str, bytes]]:
-        """Yield (session id, what its work was about) of each session that has it; damaged ones are left
-        out."""
+        """Yield (session id, what its work was about) of each that has it; damaged ones are left out."""
         for key, record in self._engine.scan(RUNTIME, layout.WORK_PREFIX, after(layout.WORK_PREFIX)):
             with suppress(CorruptedIdentityError):
                 yield key[len(layout.WORK_PREFIX) :].decode(), records.decode_opaque(key, record)

@@ -17,12 +17,7 @@ from functools import partial
 from typing import Final, NoReturn, cast
 
 from context_graph.errors import FormatVersionError, InvalidInputError
-from context_graph.model import (
-    KURAMOTO_N,
-    MAX_SESSION_ID_LEN,
-    MAX_TRAJECTORY_LEN,
-    SessionIdentitySnapshot,
-)
+from context_graph.model import KURAMOTO_N, MAX_SESSION_ID_LEN, MAX_TRAJECTORY_LEN, SessionIdentitySnapshot
 from context_graph.store.layout import CRC_BYTES
 from context_graph.store.sessions.records import encode_snapshot
 

@@ -86,8 +86,7 @@ def checked_url(url: str) -> str:
 
 
 def _is_local(hosts: str, addresses: str) -> bool:
-    """Return whether each place that libpq may try is on this machine; it goes by ``addresses`` if there are
-    any."""
+    """Return whether each place that libpq may try is on this machine; it goes by ``addresses`` first."""
     try:
         near = all(ip_address(address).is_loopback for address in addresses.split(",") if address)
         named = all(

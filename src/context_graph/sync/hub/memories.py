@@ -60,8 +60,7 @@ class HubMemory:
 
 
 def changes(lines: Iterable[Sequence[object]]) -> list[tuple[Change, str]]:
-    """Return (change, login that told it) of each line (subject, login, line); what can't be read is left
-    out."""
+    """Return (change, login that told it) of each (subject, login, line) that can be read."""
     rows = []
     for subject, login, line in lines:
         try:

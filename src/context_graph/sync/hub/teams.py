@@ -119,8 +119,7 @@ def _make_login(admin: Connection, login: str, new_password: bool) -> str:
 
 
 def with_password(membership: Membership, others: Iterable[Membership]) -> Membership:
-    """Return ``membership`` with the password of another membership of that login on that server, if it has
-    none."""
+    """Return ``membership`` with the password of another one of that login and server if it has none."""
     own = conninfo_to_dict(membership.url)
     if "password" in own:
         return membership

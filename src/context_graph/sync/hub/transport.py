@@ -14,15 +14,7 @@ from context_graph.errors import ContextGraphError, InvalidInputError
 from context_graph.sync.change import MAX_LINE_BYTES, decode, digest
 from context_graph.sync.hub import place_name
 from context_graph.sync.hub.connecting import Connection, bounded, connect, first_line
-from context_graph.sync.hub.schema import (
-    AHEAD,
-    CONFLICT,
-    MOST_BYTES,
-    QUOTA,
-    UNFIT,
-    check_version,
-    version_of,
-)
+from context_graph.sync.hub.schema import AHEAD, CONFLICT, MOST_BYTES, QUOTA, UNFIT, check_version, version_of
 from context_graph.sync.transport import (
     PAGE_BYTES,
     PAGE_LINES,

@@ -364,13 +364,7 @@ def _in_own_session(words: list[str], actions: list[tuple[str | int, ...]]) -> i
 
     def spawn(setsid: bool) -> int:
         return os.posix_spawn(
-            words[0],
-            words,
-            env,
-            file_actions=actions,
-            setsid=setsid,
-            setsigmask=(),
-            setsigdef=ignored_here,
+            words[0], words, env, file_actions=actions, setsid=setsid, setsigmask=(), setsigdef=ignored_here
         )
 
     try:
@@ -380,8 +374,7 @@ def _in_own_session(words: list[str], actions: list[tuple[str | int, ...]]) -> i
 
 
 def _pipe() -> tuple[int, int]:
-    """Return a pipe clear of the standard descriptors, which may be closed here and are opened in the
-    child."""
+    """Return a pipe clear of the standard descriptors, which the child opens anew."""
     return tuple(map(_above_standard, os.pipe()))  # type: ignore[return-value]  # two in, two out
 
 
