@@ -44,10 +44,8 @@ def fnv1a64(data: bytes) -> int:
 
 
 def data_root(env: Mapping[str, str] | None = None) -> Path:
-    """$CONTEXT_GRAPH_HOME, else $XDG_DATA_HOME/context-graph, else ~/.local/share/context-graph.
-
-    Raises:
-        ConfigError: If the path is not absolute, or no variable names a home.
+    """$CONTEXT_GRAPH_HOME, else $XDG_DATA_HOME/context-graph, else ~/.local/share/context-graph. Raises
+    ConfigError if the path is not absolute, or no variable names a home.
     """
     env = os.environ if env is None else env
     named = env.get("CONTEXT_GRAPH_HOME", "")
@@ -78,11 +76,7 @@ def project_dir(env: Mapping[str, str] | None = None, cwd: Path | None = None) -
 
 
 def working_dir() -> Path:
-    """Return where the process works.
-
-    Raises:
-        ConfigError: That folder has been removed.
-    """
+    """Return where the process works. Raises ConfigError if that folder has been removed."""
     try:
         return Path(os.getcwd())
     except FileNotFoundError as error:
@@ -110,9 +104,7 @@ def client_dir(env: Mapping[str, str] | None = None) -> Path:
 
 def account_of(env: Mapping[str, str]) -> str:
     """Name of the store that holds what a client's user said of all his work; no project's has such a name.
-
-    Args:
-        env: A request's: its CLAUDE_CONFIG_DIR tells two accounts of one person apart.
+    CLAUDE_CONFIG_DIR in ``env``, a request's, tells two accounts of one person apart.
     """
     named = env.get("CLAUDE_CONFIG_DIR", "")
     if named.startswith("/"):
@@ -149,9 +141,7 @@ def locate(
     db_path: str | None = None, env: Mapping[str, str] | None = None, cwd: Path | None = None
 ) -> Location:
     """Return root, store and project of a call; ``db_path``, an option, goes before $CONTEXT_GRAPH_DB_PATH.
-
-    Raises:
-        PathNotAllowedError: If the named store leaves the allowed roots (REQ-HOOKS-30).
+    Raises PathNotAllowedError if the named store leaves the allowed roots (REQ-HOOKS-30).
     """
     env = os.environ if env is None else env
     root = data_root(env)

@@ -63,10 +63,7 @@ def moved_here(root: Path, store: Path, project: Path) -> list[Moved]:
 
 def note_of(root: Path, store: Path, project: Path, store_of: Callable[[Path], Path]) -> str:
     """Return what whoever works in a project without memories should know of others', with the cure; "" for
-    nothing.
-
-    Args:
-        store_of: The store of a project.
+    nothing. ``store_of``: the store of a project.
     """
     moved = moved_here(root, store, project)
     if moved:

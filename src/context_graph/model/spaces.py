@@ -41,15 +41,9 @@ LAYOUT: Final = 2
 
 
 def space_vector(embedding: bytes | memoryview, space: str) -> array[float]:
-    """Return the values of one space, cut out of an embedding.
+    """Return the values of one of ``SPACES``, cut out of an embedding: 6144 bytes, float32 little-endian.
 
-    Args:
-        embedding: 6144 bytes, float32 little-endian.
-        space: One of ``SPACES``.
-
-    Raises:
-        ValueError: An embedding of another length.
-        KeyError: No such space.
+    Raises ValueError for an embedding of another length, KeyError for no such space.
     """
     if len(embedding) != EMBEDDING_BYTES:
         raise ValueError(f"an embedding has {EMBEDDING_BYTES} bytes, got {len(embedding)}")

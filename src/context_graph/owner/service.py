@@ -81,10 +81,8 @@ class OwnerService:
         self._exchanges = Exchanges(root, lambda context: self._stores.get(context.folder) is context, log)
 
     def begin(self, loop: AbstractEventLoop, settle: Callable[[], None]) -> None:
-        """Start serving on ``loop``: the stores' own background work may begin.
-
-        Args:
-            settle: Is called when events were applied that nobody asked about, and calls `settle`.
+        """Start serving on ``loop``: the stores' own background work may begin. ``settle`` is called when
+        events were applied that nobody asked about, and calls `settle`.
         """
         self._loop, self._settled = loop, settle
         self.dreams.begin(loop)
@@ -298,10 +296,8 @@ class OwnerService:
         return any(context.memory_hooks.has_work for context in self._stores.values())
 
     def tidy(self) -> bool:
-        """Do what can wait for a quiet moment: refresh captured sessions, write the injection ledger.
-
-        Returns:
-            Whether something was ended, so that there may be more to do: after others have had their turn.
+        """Do what can wait for a quiet moment: refresh captured sessions, write the injection ledger. Returns
+        whether something was ended, so that there may be more to do: after others have had their turn.
         """
         if self.dreams.finishing:
             return False  # it would wait for the memory, and hooks behind it: `dreams` calls again

@@ -325,9 +325,7 @@ class Register:
 
     def agreed(self, values: Mapping[str, Any]) -> dict[str, Any]:
         """Return the state that all machines agree on once they have heard of each other, JSON-able.
-
-        Args:
-            values: Of its fields, as they are on this machine.
+        ``values``: of its fields, as they are on this machine.
         """
         fields = {
             name: [values[name], *stamp[:2]]

@@ -254,9 +254,8 @@ class Last(msgspec.Struct):
 def exchange_once(store: Path, where: str, side: Side, transport: Transport) -> Report:
     """Exchange with a place, and note what came of it.
 
-    Raises:
-        StoreBusyError: Another exchange of this store is running.
-        ContextGraphError: As `run.exchange`; it is noted.
+    Raises StoreBusyError if another exchange of this store is running, and as `exchange`, whose error is
+    noted.
     """
     with alone(store):
         began_ms = time.time_ns() // 1_000_000

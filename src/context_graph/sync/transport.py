@@ -116,10 +116,8 @@ class Transport(Protocol):
         """Return the machines that have a log, sorted. Raises TransportError."""
 
     def pull(self, machine: str, after_seq: int, mark: str = "") -> Page:
-        """Return at most PAGE_LINES changes of that machine from after ``after_seq``. Raises TransportError.
-
-        Args:
-            mark: Of line ``after_seq``, as the page that brought it had it.
+        """Return at most PAGE_LINES changes of that machine from after ``after_seq``, a line that had
+        ``mark`` on the page that brought it. Raises TransportError.
         """
 
     def news(

@@ -133,10 +133,8 @@ def _check_removal(fields: dict[str, Any]) -> None:
 
 
 def node_of(subject: str, values: Mapping[str, Any], told_by: object = None) -> MemoryNode:
-    """The memory that ``values`` tell; who stores or shows it masks the secrets. Raises InvalidInputError.
-
-    Args:
-        told_by: For TOLD_BY, whatever ``values`` have there.
+    """The memory that ``values`` tell; who stores or shows it masks the secrets. ``told_by``: for TOLD_BY,
+    whatever ``values`` have there. Raises InvalidInputError.
     """
     fields = {name: values[name] for name in NODE_FIELDS if name in values}
     made = records.node_from_json({"id": subject, **fields})

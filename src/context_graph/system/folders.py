@@ -23,11 +23,7 @@ _READ_BYTES: Final = 16 * 1024
 
 
 class FolderWatch:
-    """Watches folders, not those in them.
-
-    Args:
-        events: TAKEN_AWAY or WRITTEN.
-    """
+    """Watches folders, not those in them, for ``events``: TAKEN_AWAY or WRITTEN."""
 
     def __init__(self, folders: Iterable[Path], events: int) -> None:
         self._handle = -1

@@ -44,7 +44,7 @@ def narrow() -> dict[int, float]:
 
 
 def wider(pid: int, own: Mapping[int, float]) -> str:
-    """Return what process ``pid``, and so whatever it starts, may use more of than ``ours``; "" if of
+    """Return what process ``pid``, and so whatever it starts, may use more of than ``own``; "" if of
     nothing.
 
     Also if the kernel does not tell: it does only on Linux, and only for processes of the same user.

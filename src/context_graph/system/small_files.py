@@ -67,9 +67,8 @@ def number(value: object) -> float:
 def from_json(text: str | bytes) -> Any:
     """Return the value of ``text``, UTF-8 if it is bytes.
 
-    Raises:
-        ValueError: If it is no JSON (NaN and Infinity are none either) or not UTF-8.
-        RecursionError: If it is nested too deeply.
+    Raises ValueError if it is no JSON (NaN and Infinity are none either) or not UTF-8, RecursionError if it
+    is nested too deeply.
     """
     text = text.decode("utf-8") if isinstance(text, bytes) else text
     return json.loads(text, parse_constant=_refuse_constant)
@@ -80,20 +79,15 @@ def _refuse_constant(name: str) -> float:
 
 
 def write_json(path: str, value: object, *, sync: bool = True) -> None:
-    """Replace ``path`` by ``value`` as one line of ASCII JSON.
-
-    Raises:
-        OSError: As `write_atomic`.
-        TypeError, ValueError: If ``value`` holds what JSON has not.
+    """Replace ``path`` by ``value`` as one line of ASCII JSON. Raises as `write_atomic`, and TypeError or
+    ValueError if ``value`` holds what JSON has not.
     """
     write_atomic(path, json.dumps(value, allow_nan=False).encode(), sync=sync)
 
 
 def write_atomic(path: str, data: bytes, *, sync: bool = True) -> None:
-    """Replace ``path`` by ``data`` (mode 0600): unique temporary file, fsync (if ``sync``), rename.
-
-    Raises:
-        OSError: If the disk refuses; the old file then stands and no temporary file is left.
+    """Replace ``path`` by ``data`` (mode 0600): unique temporary file, fsync (if ``sync``), rename. Where the
+    disk refuses, the old file stands and no temporary file is left: OSError.
     """
     global _counter
     _counter += 1
@@ -119,9 +113,6 @@ def append_line(path: str, line: bytes, *, limit: int) -> None:
     """Append ``line`` with its newline in one write; past ``limit`` bytes the file becomes ``path``.1 first.
 
     So a journal never has more than twice the limit. One write of O_APPEND is not interleaved with others.
-
-    Raises:
-        OSError: If the disk refuses.
     """
     handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     try:
@@ -225,10 +216,8 @@ def real_path(path: str, cwd: str = "") -> str:
 
 
 def read_bytes(path: str, limit: int, *, follow: bool = True) -> bytes:
-    """Return the whole file. Arguments and errors are `open_regular`'s, and:
-
-    Raises:
-        ValueError: If it is larger than ``limit`` bytes.
+    """Return the whole file. Arguments and errors are `open_regular`'s, and ValueError for more than
+    ``limit`` bytes.
     """
     with open_regular(path, follow=follow) as source:
         data = source.read(limit + 1)  # a file may grow, and its size may be told wrongly
@@ -238,14 +227,9 @@ def read_bytes(path: str, limit: int, *, follow: bool = True) -> bytes:
 
 
 def open_regular(path: str, *, follow: bool = True) -> BinaryIO:
-    """Return the file, open for reading.
+    """Return the file, open for reading; the path itself may be a link only with ``follow``.
 
-    Args:
-        follow: Whether the path itself may be a link.
-
-    Raises:
-        OSError: If it can't be opened or read.
-        ValueError: If it is no regular file: a pipe would block.
+    Raises OSError if it can't be opened or read, ValueError if it is no regular file: a pipe would block.
     """
     handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | (0 if follow else os.O_NOFOLLOW))
     try:

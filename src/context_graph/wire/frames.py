@@ -310,10 +310,8 @@ def payload_length(header: bytes | bytearray | memoryview, magic: bytes) -> int:
 
 
 class FrameDecoder:
-    """Holds the bytes of at most one unfinished frame, and of what was pipelined behind it.
-
-    Args:
-        length_of: ``request_length`` or ``reply_length``.
+    """Holds the bytes of at most one unfinished frame, and of what was pipelined behind it; ``length_of`` is
+    ``request_length`` or ``reply_length``.
     """
 
     __slots__ = ("_buffer", "_length", "_length_of")

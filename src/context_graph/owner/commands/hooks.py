@@ -89,10 +89,8 @@ class _Answering:
         return takes_context(self.format, EventKind(self.call.request.verb.removeprefix("hooks.")))
 
     def tell(self, *, context: str = "", message: str = "", refusal: str = "") -> Reply:
-        """Return the document in the client's format: the context to add, and the gates' decision.
-
-        Args:
-            refusal: Why a call is refused that the gates let through.
+        """Return the document in the client's format; ``refusal``: why a call is refused that the gates let
+        through.
         """
         if self.call.flag("ungoverned"):  # the launcher has looked: nothing is there to decide by
             name = EVENT_OF_VERB[self.call.request.verb.removeprefix("hooks.")]

@@ -55,10 +55,8 @@ _OF_THE_STORE: Final = (DatabaseCorruptionError, StoreClosedError, TookTooLongEr
 
 
 class StoreHost:
-    """One client's `operations.context.Host`.
-
-    Args:
-        context: The store that the request names, for one call; None to open it for each.
+    """One client's `operations.context.Host`; without ``context``, the store of one call, it is opened for
+    each.
     """
 
     def __init__(self, service: Service, request: Request, context: StoreContext | None = None) -> None:

@@ -134,10 +134,8 @@ class Execution:
         self._process.kill(gone)
 
     def wait(self) -> Outcome | None:
-        """Block until a cancelled run's process is gone, or a commit done: for an owner that leaves.
-
-        Returns:
-            The outcome of one that was being committed; `ended` is not called for it any more.
+        """Block until a cancelled run's process is gone, or a commit done: for an owner that leaves. Returns
+        the outcome of one that was being committed; `ended` is not called for it any more.
         """
         if self._process is not None:
             self._process.wait()

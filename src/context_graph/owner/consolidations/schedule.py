@@ -343,9 +343,7 @@ def when_ended(
     loop: asyncio.AbstractEventLoop, pid: int, then: Callable[[], None]
 ) -> Callable[[], None] | None:
     """Have ``then`` called once, on the loop's thread, when process ``pid`` has ended or if it has already.
-
-    Returns:
-        What stops the watch, and may be called again; None where it can't be watched.
+    Returns what stops the watch, and may be called again; None where it can't be watched.
     """
     try:
         handle = os.pidfd_open(pid)

@@ -101,10 +101,8 @@ class CallLines:
             self.files.forget(session_id)
 
     def at_file(self, event: HookEvent, shown: set[str], left: int, *, editing: bool) -> list[Line]:
-        """Return the lines about the file that a call reads, changes or names; [] in nearly every call.
-
-        Args:
-            left: Tokens that the session may still get.
+        """Return the lines about the file that a call reads, changes or names, of at most ``left`` tokens; []
+        in nearly every call.
         """
         files = self.files
         if files is None:
@@ -211,10 +209,7 @@ class CallLines:
         self, event: HookEvent, shown: set[str], left: int, moved: Callable[[float, str], float]
     ) -> Line | None:
         """Return the line of the session most like this one, if it is alike enough; None where the context
-        has something of that session already.
-
-        Args:
-            moved: `Ledger.moved`.
+        has something of that session already. ``moved``: `Ledger.moved`.
         """
         from context_graph.memory.capture import capture_id, work_of
         from context_graph.memory.context.file_lines import line_of_like_work

@@ -247,10 +247,8 @@ class Gates:
             self._log.error("requirement log: %s", error)
 
     def git(self, request: Request) -> Reply:
-        """Return the decision on a commit or push that git asks about; opens no store.
-
-        Raises:
-            InvalidInputError: If the body names no hook.
+        """Return the decision on a commit or push that git asks about; opens no store. Raises
+        InvalidInputError if the body names no hook.
         """
         from context_graph.gates.decide.hooks import git_answer, git_event
 

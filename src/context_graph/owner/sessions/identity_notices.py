@@ -127,10 +127,8 @@ class IdentityNotices:
         return ask()
 
     def at_prompt(self, live: LiveSession, mode: str, *, is_awaited: bool) -> str:
-        """Return the lines for a prompt: the alarm, what changed, what repeats.
-
-        Args:
-            is_awaited: Whether somebody still waits for it; else it is kept for later.
+        """Return the lines for a prompt: the alarm, what changed, what repeats. Where nobody waits for it any
+        more (``is_awaited``), it is kept for later.
         """
         alarm = self.alarm(live, mode)
         if not live.has_evidence:

@@ -26,10 +26,8 @@ _LAST_EVENTS: Final = frozenset({EventKind.SESSION_END, EventKind.SUBAGENT_STOP}
 
 
 class Injections:
-    """Of one store. Not thread-safe.
-
-    Args:
-        of_user: Opens the memory of what the served account's user said of all his work, if there is one.
+    """Of one store; ``of_user`` opens the memory of what the account's user said of all his work. Not
+    thread-safe.
     """
 
     def __init__(

@@ -219,10 +219,8 @@ class LiveSessions:
         return bool(self._unsettled)
 
     def settle(self) -> None:
-        """Write the effects of the last events on their sessions; the answers need not wait for it.
-
-        Raises:
-            StoreError: The session is then dropped from memory; it is rebuilt from its events when asked for.
+        """Write the effects of the last events on their sessions; the answers need not wait for it. A
+        StoreError drops the session from memory; it is rebuilt from its events when asked for.
         """
         while self._unsettled:
             session_id, due = self._unsettled.popitem()

@@ -225,10 +225,8 @@ def why_shut(path: Path, error: OSError) -> str:
 
 
 def keep_rejected(store_dir: Path, line: bytes, *, repeated: bool) -> None:
-    """Keep a line that is rejected for good: of many the last ones, of a long one its start.
-
-    Args:
-        repeated: It may have been kept before, by a reader that ended before its position was stored.
+    """Keep a line that is rejected for good: of many the last ones, of a long one its start. ``repeated``: by
+    a reader that ended before its position was stored, it may have been kept already.
     """
     path, entry = store_dir / FOLDER / REJECTED_LOG, line[:_REJECTED_BYTES] + b"\n"
     with contextlib.suppress(FileNotFoundError):

@@ -205,10 +205,8 @@ class MemoryHooks:
 
     def for_task(self, event: HookEvent, task: str, settings: Settings) -> str:
         """Return what a subagent reads at its start: the rules that it needs, and memories for its task as
-        those for a prompt are. Its parent's context may hold them: the subagent sees none of it.
-
-        Args:
-            task: The words of the call that has it work, redacted; "" if they are not known.
+        those for a prompt are. Its parent's context may hold them: the subagent sees none of it. ``task``:
+        the words of the call that has it work, redacted; "" if they are not known.
         """
         budget = min(settings.memory_inject_tokens if settings.memory_inject else 0, TASK_TOKENS)
         if not (budget and self._has_any()):

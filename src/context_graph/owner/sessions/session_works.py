@@ -34,10 +34,8 @@ _WAITING: Final = 4
 
 
 class SessionWorks:
-    """The work of one store's sessions. Not thread-safe.
-
-    Args:
-        due: Sessions whose summary is to be refreshed; the caller's own.
+    """The work of one store's sessions; ``due`` gains those whose summary is to be refreshed. Not
+    thread-safe.
     """
 
     def __init__(
@@ -279,10 +277,8 @@ class Compactions:
         return compaction.start_text
 
     def summarised(self, session_id: str, work: SessionWork, summary: str, at_ms: int, *, kept: str) -> None:
-        """Compare the client's summary of the compaction (PostCompact) with what the session had.
-
-        Args:
-            kept: Of the summary what may be kept: redacted, its start and its end.
+        """Compare the client's summary of the compaction (PostCompact) with what the session had. ``kept``:
+        of the summary what may be kept, redacted, its start and its end.
         """
         compaction = self._of(session_id)
         compaction.summary, compaction.kept = summary, kept

@@ -167,11 +167,8 @@ class StoreContext:
             self._tool_sessions.popitem(last=False)
 
     def session_of_tool_use(self, tool_use_id: str, own: str) -> str | None:
-        """Return the session that `note_tool_use` was told of; ``own`` if it is one of several that have the
-        id.
-
-        Args:
-            own: The session that the MCP client was started for; /clear leaves it behind.
+        """Return the session that `note_tool_use` was told of; if several have the id, ``own``, for which the
+        MCP client was started, is one of them: /clear leaves it behind.
         """
         known = self._tool_sessions.get(tool_use_id)
         if known is None:

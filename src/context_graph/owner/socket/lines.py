@@ -277,10 +277,8 @@ _IN_TEXT: Final = re.compile(rb'["\\]')
 class MessageSplitter:
     """Cuts a stream into messages, however the pieces arrive; white space between them is dropped.
 
-    Args:
-        limit: Bytes of the longest message that may be held.
-        spread: A message may span lines: it ends with the bracket that closes its first one. Without, a
-            line is a message.
+    At most ``limit`` bytes of a message are held. With ``spread`` one may span lines: it ends with the
+    bracket that closes its first one. Without, a line is a message.
     """
 
     def __init__(self, limit: int, *, spread: bool = False) -> None:

@@ -211,9 +211,8 @@ def open_rocksdb(
 ) -> Database:
     """Open the database with all its families.
 
-    Args:
-        complete: Raise MissingColumnFamilyError if one of the schema's families is not in it.
-        lenient: Skip damaged log records and tables instead of failing on them (copies only).
+    With ``complete`` MissingColumnFamilyError is raised if one of the schema's is not in it; ``lenient``
+    skips damaged log records and tables instead of failing on them (copies only).
     """
     families: list[str] = call(path, Rdict.list_cf, str(path))
     missing = [family for family in schema.families if family not in families]

@@ -155,10 +155,8 @@ class Work:
 def add_edit(
     store: GraphReader, node: MemoryNode, embedding: bytes | None, stone: Tombstone | None = None
 ) -> Edit:
-    """Add a memory; it replaces the one that has its id. ``stone`` is that of a soft-deleted one.
-
-    Raises:
-        InvalidParamsError: A field that no record can hold.
+    """Add a memory; it replaces the one that has its id. ``stone`` is that of a soft-deleted one. Raises
+    InvalidParamsError for a field that no record can hold.
     """
     key = node.id.bytes
     there = store.read(key)

@@ -267,10 +267,8 @@ class HistoryTable:
             yield decode_entry(key, record)
 
     def all(self, *, skip_damaged: bool = False) -> Iterator[Entry]:
-        """Yield all entries that are kept, in the order of their commits.
-
-        Args:
-            skip_damaged: Pass over entries that can't be read instead of raising.
+        """Yield all entries that are kept, in the order of their commits; ``skip_damaged``: but those that
+        can't be read.
         """
         for key, record in self._engine.scan(HISTORY, CHANGE_PREFIX, after(CHANGE_PREFIX)):
             try:

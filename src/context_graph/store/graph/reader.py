@@ -72,9 +72,7 @@ class GraphReader:
 
     def page(self, prefix: bytes, limit: int, *, start: Place | None = None) -> list[Place]:
         """Return at most ``limit`` live memories of one kind, the newest first, from after ``start``.
-
-        Args:
-            prefix: `layout.index_prefix` of a session, agent, project, tag, or of all.
+        ``prefix``: `layout.index_prefix` of a session, agent, project, tag, or of all.
         """
         at = after(prefix) if start is None else layout.index_key(prefix, start.created_at_ms, start.seq)
         scan = self._engine.scan(INDEX, at, prefix, reverse=True)
@@ -92,9 +90,7 @@ class GraphReader:
 
     def in_order(self, after_seq: int = 0, *, skip_damaged: bool = False) -> Iterator[StoredNode]:
         """Yield all memories, soft-deleted or not, in order of commit from after ``after_seq``.
-
-        Args:
-            skip_damaged: Pass over records that can't be read, with a line in the log, instead of raising.
+        ``skip_damaged`` passes over records that can't be read, with a line in the log.
         """
         for change in self.changes_after(after_seq):
             if change.op != Op.ADD:

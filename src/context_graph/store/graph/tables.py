@@ -132,11 +132,8 @@ class PathTable:
                 yield path
 
     def note(self, batch: Batch, nodes: Sequence[UUID], confidence: float, at_ms: int) -> None:
-        """Add to ``batch``: the way through ``nodes`` was taken once more. Cost: one lookup, some 10 us.
-
-        Args:
-            confidence: The least of its edges', [0, 1].
-            at_ms: Unix ms.
+        """Add to ``batch``: the way through ``nodes`` was taken once more, at ``at_ms``; ``confidence`` is
+        the least of its edges'. Cost: one lookup, some 10 us.
         """
         known = self.get(nodes)
         if known is None:

@@ -110,9 +110,7 @@ class Evidence(NamedTuple):
 
 def encode_snapshot(snapshot: SessionIdentitySnapshot) -> bytes:
     """Return the record of ``snapshot`` for its key: 0.2 to 3.7 KB (REQ-SESSION-01: below 30 KB).
-
-    Raises:
-        InvalidInputError: If a vector has the wrong length, or a value is not finite or no number; names it.
+    InvalidInputError names a vector of the wrong length, and a value that is not finite or no number.
     """
     session_id = id_bytes(snapshot.session_id)
     previous = b""

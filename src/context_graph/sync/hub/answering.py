@@ -158,10 +158,8 @@ class Search:
         self._known: _Known | None = None
 
     def find(self, question: Question, *, own: bool) -> list[Candidate]:
-        """Candidates, in no order; at most NEAREST and WORDED. Raises TransportError.
-
-        Args:
-            own: Search this project too: the machine has not all of it.
+        """Candidates, in no order; at most NEAREST and WORDED. ``own``: this project's too, for the machine
+        has not all of it. Raises TransportError.
         """
         with self._hub.asking() as connection:
             known = self._looked(connection, own)

@@ -47,11 +47,9 @@ _BUNDLES: Final = (
 
 def checked_url(url: str) -> str:
     """Return ``url`` with our limits, and with TLS and a checked certificate unless it stays on this machine.
-
     What libpq would take from its environment counts as if it stood in ``url``.
 
-    Raises:
-        ConfigError: It is no URL of a PostgreSQL, or it asks for less than that.
+    Raises ConfigError if it is no URL of a PostgreSQL, or asks for less than that.
     """
     try:
         wanted = conninfo_to_dict(url)

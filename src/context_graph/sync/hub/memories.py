@@ -112,10 +112,8 @@ def vector_text(dense: Iterable[float]) -> str:
 
 
 class Indexer:
-    """Indexes what is in a hub's project and is not indexed yet: what this login told, for an owner all.
-
-    Args:
-        limit: Lines that one call indexes at most; the rest is left to the next.
+    """Indexes what is in a hub's project and is not indexed yet, ``limit`` lines a call: what this login
+    told, for an owner all.
     """
 
     def __init__(self, hub: Hub, *, limit: int = 4096) -> None:

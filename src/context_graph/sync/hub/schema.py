@@ -114,9 +114,7 @@ def version_of(connection: Any) -> int:
 
 def migrate(connection: Any) -> int:
     """Bring the hub's tables to this build's version, each migration in a transaction; how many were run.
-
-    Raises:
-        ConfigError: The hub is of a later version, or of a development version.
+    Raises ConfigError if the hub is of a later version, or of a development version.
     """
     done = 0
     for number, migration in enumerate(MIGRATIONS, 1):

@@ -189,9 +189,8 @@ def time_left(end: float) -> float:
 def connect(root: Path, end: float) -> socket.socket | None:
     """Return a connection to the owner of ``root``, or None if nothing listens there.
 
-    Raises:
-        OwnerUnavailableError: If what is there is another user's, or can't be used.
-        DeadlineExceededError: If the owner accepts nobody until the monotonic time ``end``.
+    Raises OwnerUnavailableError if what is there is another user's or can't be used, DeadlineExceededError if
+    the owner accepts nobody until the monotonic time ``end``.
     """
     path = socket_path(root)
     try:

@@ -69,10 +69,7 @@ class Silent:
 
 def look_at(root: Path) -> Silent | None:
     """Return the holder of the lock of ``root`` and what is known of it; None if there is none. Does not
-    wait.
-
-    Raises:
-        OSError: The lock file can't be read.
+    wait. Raises OSError if the lock file can't be read.
     """
     path = lock_path(root)
     if not run_folder.is_locked(path):

@@ -76,10 +76,8 @@ class Starting:
 
 
 def start_owner(root: Path, env: Mapping[str, str] | None = None) -> Starting:
-    """Start the owner of ``root`` detached, unless somebody holds its lock; does not wait for it.
-
-    Raises:
-        OwnerUnavailableError: If the root can't be written or no owner can be executed.
+    """Start the owner of ``root`` detached, unless somebody holds its lock; does not wait for it. Raises
+    OwnerUnavailableError if the root can't be written or no owner can be executed.
     """
     try:
         os.makedirs(root, mode=0o700, exist_ok=True)
@@ -143,10 +141,8 @@ def wait_ready(root: Path, end: float, starting: Starting) -> None:
 
 
 def wait_free(root: Path, end: float) -> None:
-    """Wait until nobody holds the lock of ``root``.
-
-    Raises:
-        OwnerUnavailableError: If somebody does at the monotonic time ``end``; names the pid.
+    """Wait until nobody holds the lock of ``root``. Raises OwnerUnavailableError if somebody does at the
+    monotonic time ``end``; names the pid.
     """
     for seconds in _pauses(end):
         if not _held(root):
@@ -235,10 +231,8 @@ def _signal(root: Path, seen: Silent, number: signal.Signals) -> bool:
 
 
 def restart_owner(root: Path, timeout_s: float = 15.0) -> int:
-    """Stop the owner of ``root``, if any, and start a new one; the new one's pid, once it answers.
-
-    Raises:
-        OwnerUnavailableError: As ``stop_owner`` and ``wait_ready``.
+    """Stop the owner of ``root``, if any, and start a new one; the new one's pid, once it answers. Raises as
+    ``stop_owner`` and ``wait_ready``.
     """
     end = time.monotonic() + timeout_s
     stop_owner(root, timeout_s)
@@ -250,9 +244,7 @@ def restart_owner(root: Path, timeout_s: float = 15.0) -> int:
 
 def find_owner_command(env: Mapping[str, str] | None = None) -> list[str]:
     """Return how to execute the owner: $CONTEXT_GRAPH_PYTHON, else this interpreter, else the console script.
-
-    Raises:
-        OwnerUnavailableError: Listing where it looked.
+    OwnerUnavailableError lists where it looked.
     """
     env = os.environ if env is None else env
     # -P: a module of the folder we happen to be in must never be imported as one of ours.
@@ -270,9 +262,7 @@ def find_owner_command(env: Mapping[str, str] | None = None) -> list[str]:
 
 def find_launcher(env: Mapping[str, str] | None = None) -> Path:
     """Return the native launcher `context-graph-cli` of this installation, else of the user's or of PATH.
-
-    Raises:
-        ConfigError: Listing where it looked.
+    ConfigError lists where it looked.
     """
     env = os.environ if env is None else env
     places = _script_places("context-graph-cli", env)
