@@ -20,7 +20,7 @@ from typing import Final
 from context_graph.config import load_settings
 from context_graph.errors import ContextGraphError
 from context_graph.owner.lock import StartRefusedError, lock_root, prepare_folders
-from context_graph.system import limits
+from context_graph.system.processes import dump_no_core, take_files
 from context_graph.wire.environment import owner_environment
 from context_graph.wire.run_folder import begin_crash_note, read_work
 
@@ -116,8 +116,8 @@ def _settle_process(options: _Options) -> None:
     kept = owner_environment(os.environ)  # whoever started it by hand has not chosen
     for name in [name for name in os.environ if name not in kept]:
         del os.environ[name]
-    limits.take_files()
-    limits.dump_no_core()
+    take_files()
+    dump_no_core()
     _limit_malloc()
 
 

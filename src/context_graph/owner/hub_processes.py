@@ -81,7 +81,7 @@ class _Process:
 
 
 class Exchanges:
-    """The exchanges of one owner, whose stores ``is_open`` tells of. All here is called on the loop's thread."""
+    """The exchanges of one owner, all on the loop's thread; ``is_open`` tells whether a store is open."""
 
     def __init__(self, root: Path, is_open: Callable[[StoreContext], bool], log: logging.Logger) -> None:
         self._root, self._is_open, self._log = root, is_open, log

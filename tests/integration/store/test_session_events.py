@@ -38,9 +38,8 @@ def test_an_event_is_one_write_over_all_it_touches(store: SessionStore, engine: 
         dedupe_key=made.dedupe_key(),
         runtime=b"state",
         goals=(1, b"goals"),
-        dream={"session_id": "one", "at_ms": START_MS, "ic": 0.25},
     )
-    assert engine.sequence() - before == 9  # s: t: p: latest e: d: r: g: q:, nothing twice
+    assert engine.sequence() - before == 8  # s: t: p: latest e: d: r: g:, nothing twice
     assert store.load_snapshot("one") == snapshot("one", 1, "zero")
     assert store.event_log.is_applied("one", made.dedupe_key())
     assert not store.event_log.is_applied("one", "another")
@@ -48,7 +47,6 @@ def test_an_event_is_one_write_over_all_it_touches(store: SessionStore, engine: 
     assert list(store.event_log.after("one", 0)) == [made]
     assert store.load_runtime("one") == b"state"
     assert store.load_goals("one") == (1, b"goals")
-    assert [request["ic"] for request in store.dream_queue.pending()] == [0.25]
 
 
 def test_an_event_without_a_live_state_leaves_the_stored_one(store: SessionStore) -> None:

@@ -108,7 +108,7 @@ def test_what_can_t_be_stored_leaves_the_old_state(store: SessionStore) -> None:
     with pytest.raises(InvalidInputError, match="consciousness"):
         store.save_snapshot(bad)
     with pytest.raises(InvalidInputError, match="consciousness"):
-        store.commit_event(bad, event=event("one", 1), seq=1, dedupe_key="k", runtime=b"x", dream={"a": 1})
+        store.commit_event(bad, event=event("one", 1), seq=1, dedupe_key="k", runtime=b"x")
     assert store.load_latest() == snapshot("one")
     assert not store.event_log.is_applied("one", "k")
     assert store.load_runtime("one") is None

@@ -8,9 +8,7 @@ trusts a slot only if its checksum and its full session id match, so a torn or f
 
 from __future__ import annotations
 
-import contextlib
 import os
-import stat
 import struct
 import time
 import zlib
@@ -22,6 +20,7 @@ from typing import TYPE_CHECKING, Final
 from context_graph.config import fnv1a64
 from context_graph.errors import MalformedFrameError
 from context_graph.model import SessionIdentitySnapshot, cut_session_id
+from context_graph.system.small_files import read_bytes, write_atomic
 from context_graph.wire.run_folder import same_file
 
 if TYPE_CHECKING:
@@ -312,11 +311,9 @@ class BriefCache:
 
     def _read(self) -> bytes:
         try:
-            handle = os.open(self._path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
-        except OSError:
+            return read_bytes(str(self._path), FILE_BYTES, follow=False)
+        except (OSError, ValueError):
             return b""
-        with open(handle, "rb") as source:
-            return source.read(FILE_BYTES + 1) if stat.S_ISREG(os.fstat(handle).st_mode) else b""
 
     def _create(self, damaged: bytes) -> bytes:
         """Return a new file by rename, all blocks written now, with the valid slots of a damaged one."""
@@ -327,14 +324,5 @@ class BriefCache:
                 slot = decode_slot(damaged[at : at + SLOT_BYTES])
                 if slot is not None and 0 <= number - first_slot(session_bytes(slot.session_id)) < WINDOW:
                     data[at : at + SLOT_BYTES] = damaged[at : at + SLOT_BYTES]
-        temporary = self._path.with_name(f".{self._path.name}.{os.getpid()}")
-        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW
-        try:
-            with open(os.open(temporary, flags, 0o600), "wb", buffering=0) as sink:
-                sink.write(data)
-            os.replace(temporary, self._path)
-        except OSError:
-            with contextlib.suppress(OSError):
-                os.unlink(temporary)
-            raise
+        write_atomic(str(self._path), data, sync=False)
         return bytes(data)

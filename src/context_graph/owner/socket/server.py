@@ -26,8 +26,7 @@ from context_graph.errors import (
 )
 from context_graph.owner.socket.connection import Answer, Channel, Connection, Upgrade
 from context_graph.owner.socket.status import OwnerStatus
-from context_graph.system import limits
-from context_graph.system.processes import peer_pid, peer_uid
+from context_graph.system.processes import narrow, peer_pid, peer_uid, wider
 from context_graph.wire.build import InstalledBuild, is_newer, owner_build
 from context_graph.wire.frames import (
     FOLLOWS,
@@ -100,7 +99,7 @@ class OwnerServer:
         self._service = service
         self._status = OwnerStatus(root)
         self._max_clients = max_clients
-        self._narrow = limits.narrow()
+        self._narrow = narrow()
         self._installed = InstalledBuild()
         self._outgrown = ""
         """What a client that was here may use more of than we."""
@@ -331,7 +330,7 @@ class OwnerServer:
         """Note a client that may use more than this owner, which was started in a tight shell then."""
         if self._narrow and not self._outgrown:
             with contextlib.suppress(OSError):
-                self._outgrown = limits.wider(peer_pid(connected), self._narrow)
+                self._outgrown = wider(peer_pid(connected), self._narrow)
 
     def _admitted(self, connected: socket.socket) -> bool:
         """Return whether this client is ours and there is room; else it is told, if it may know."""

@@ -8,6 +8,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, Final
 
+import msgspec
+
 from context_graph.claude.hooks.origin import own_words
 from context_graph.errors import ContextGraphError, CorruptedIdentityError
 from context_graph.gates.commands.command_context import CommandContext
@@ -292,20 +294,7 @@ def gates_of(context: StoreContext, *, limit: int = 500) -> Gates:
 def gate_rows(context: StoreContext, *, limit: int, session_id: str = "") -> list[GateRow]:
     """Return the newest entries of the gates' log first."""
     entries = context.store.requirement_log.entries(limit=limit, session_id=session_id)
-    return [_row(entry) for entry in entries]
-
-
-def _row(entry: Mapping[str, Any]) -> GateRow:
-    return GateRow(
-        at_ms=entry["at_ms"],
-        kind=entry["kind"],
-        requirements=entry.get("requirements", ()),
-        session_id=entry.get("session_id", ""),
-        branch=entry.get("branch", ""),
-        tool=entry.get("tool", ""),
-        by=entry.get("by", ""),
-        detail=entry.get("detail", ""),
-    )
+    return msgspec.convert(entries, list[GateRow])
 
 
 def _states(context: StoreContext, refused: Mapping[tuple[str, str], int]) -> Iterator[GateState]:

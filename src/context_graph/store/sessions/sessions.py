@@ -199,7 +199,6 @@ class SessionStore:
         dedupe_key: str,
         runtime: bytes | None = None,
         goals: tuple[int, bytes] | None = None,
-        dream: Mapping[str, object] | None = None,
     ) -> None:
         """Write all that one event changes as one atomic batch; durable on return (invariants 5 and 6).
 
@@ -210,13 +209,12 @@ class SessionStore:
             dedupe_key: What `EventLog.is_applied` then answers True for.
             runtime: The live state after the event; None leaves the stored one.
             goals: A goal checkpoint, behind the number of the event that it was taken after.
-            dream: A consolidation request to queue with it.
 
         Raises as save_snapshot; nothing of the event is stored then.
         """
         batch = self._engine.batch()
         self.event_log.put(batch, snapshot.session_id, event, seq, dedupe_key)
-        self._put_state(batch, snapshot, runtime, goals, dream)
+        self._put_state(batch, snapshot, runtime, goals)
         self._engine.write(batch)
 
     def save_state(
@@ -228,11 +226,13 @@ class SessionStore:
         dream: Mapping[str, object] | None = None,
         work: bytes = b"",
     ) -> None:
-        """Write the session after appended events, as one atomic batch; arguments as commit_event's, and what
-        its work was about, for `works` (b"" leaves what is stored).
+        """Write the session after appended events, as one atomic batch; arguments as commit_event's, a
+        consolidation request to queue, and what its work was about, for `works` (b"" leaves what is stored).
         """
         batch = self._engine.batch()
-        self._put_state(batch, snapshot, runtime, goals, dream)
+        self._put_state(batch, snapshot, runtime, goals)
+        if dream is not None:
+            self.dream_queue.put(batch, dream)
         if work:
             key = layout.work_key(snapshot.session_id)
             batch.put(RUNTIME, key, records.encode_opaque(key, work))
@@ -244,7 +244,6 @@ class SessionStore:
         snapshot: SessionIdentitySnapshot,
         runtime: bytes | None,
         goals: tuple[int, bytes] | None,
-        dream: Mapping[str, object] | None,
     ) -> None:
         self._put_snapshot(batch, snapshot)
         if runtime is not None:
@@ -253,8 +252,6 @@ class SessionStore:
         if goals is not None:
             key = layout.goals_key(snapshot.session_id)
             batch.put(RUNTIME, key, records.encode_goals(key, *goals))
-        if dream is not None:
-            self.dream_queue.put(batch, dream)
 
     def put_runtime(self, session_id: str, runtime: bytes) -> None:
         """Store the session's live state alone."""
