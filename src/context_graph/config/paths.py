@@ -169,12 +169,9 @@ def check_db_path(
 ) -> Path:
     """Return the absolute store folder that ``named`` means, if it stays inside an allowed root.
 
-    Allowed roots: the data root and its parent, HOME, the working and project folders, the temp
-    folders, and $CONTEXT_GRAPH_ALLOWED_ROOTS (colon-separated). Below its root no component may
-    be a link unless CONTEXT_GRAPH_ALLOW_LINKS=1.
-
-    Raises:
-        PathNotAllowedError: Naming the path, the reason and the cure.
+    Allowed roots: the data root and its parent, HOME, the working and project folders, the temp folders, and
+    $CONTEXT_GRAPH_ALLOWED_ROOTS (colon-separated). Below its root no component may be a link unless
+    CONTEXT_GRAPH_ALLOW_LINKS=1. PathNotAllowedError names the path, the reason and the cure.
     """
     if not named or "\0" in named:
         raise _refuse(named, "is empty or holds a NUL", "name a folder")

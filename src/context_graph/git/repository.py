@@ -182,11 +182,8 @@ def ask_git(
 ) -> subprocess.CompletedProcess[bytes] | None:
     """Return what git itself says of ``repo``, where its files don't tell; None if it can't be run in time.
 
-    Of our own environment only what says where the user's settings are counts: an agent's shell points git
-    to hooks of ours.
-
-    Args:
-        in_tree: It is asked in the working tree, not of the repository alone.
+    Of our own environment only what says where the user's settings are counts: an agent's shell points git to
+    hooks of ours. With ``in_tree`` it is asked in the working tree.
     """
     env = {name: of for name, of in os.environ.items() if name[:4] != "GIT_" or name in _OF_THE_USER}
     place = [] if in_tree else [f"--git-dir={repo.git_dir}"]
@@ -404,11 +401,8 @@ _MADE = (b"commit", b"cherry-pick", b"revert", b"am:")
 def snapshot(repo: Repo, timeout_s: float = STATUS_S) -> dict[str, Any] | None:
     """Return what is changed in the working tree now, and where HEAD is; None if git does not say in time.
 
-    Returns:
-        ``tip`` as `tip_of` gives it, ``files``: path below the top -> what tells one change of it from
-        another. Of more than 2,000 changed files the first.
-
-    Cost: one run of git's status, 5 ms in a small repository; one stat for each changed file.
+    ``tip`` is `tip_of`'s; ``files``: path below the top -> what tells one change of it from another, the
+    first 2,000. Cost: one run of git's status, 5 ms in a small repository; one stat for each changed file.
     """
     words = ("status", "--porcelain=v2", "-z", "--untracked-files=all")
     done = ask_git(repo, *words, timeout_s=timeout_s, in_tree=True)

@@ -54,8 +54,7 @@ class Chores:
     def do(self, key: str, what: str, work: Callable[..., T], *args: Any) -> T | None:
         """Return the result of ``work(*args)``; None if it failed, which is logged, or is set aside.
 
-        Raises:
-            TookTooLong: It was ended. The store's memory may be half done: drop it, and read the disk again.
+        TookTooLong: it was ended. The store's memory may be half done: drop it, and read the disk again.
         """
         if self.aside.holds(key):
             return None
@@ -132,11 +131,9 @@ class SetAside:
         return row is not None and row["failures"] >= TRIES
 
     def failed(self, key: str, what: str, why: str, *, weight: float = 1.0) -> bool:
-        """Count a failed attempt; whether the work is set aside now.
+        """Count a failed attempt at ``what``, in words; whether it is set aside now.
 
-        Args:
-            what: The work, in words.
-            weight: 1, or less where it may not have been the work's own fault.
+        ``weight`` is less than 1 where it may not have been the work's own fault.
         """
         now_ms = time.time_ns() // 1_000_000
         row = self._rows.pop(key, {"key": key, "failures": 0.0})

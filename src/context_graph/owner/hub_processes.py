@@ -162,9 +162,7 @@ class Question(LongWork):
 def asking(context: StoreContext) -> Asking:
     """Return the process that asks this store's hub, started if need be.
 
-    Raises:
-        InvalidParamsError: The project has joined no hub.
-        ConfigError: psycopg is missing, or no process can be started.
+    InvalidParamsError: the project has joined no hub. ConfigError: no psycopg, or no process can be started.
     """
     if not os.path.exists(context.folder / FILE):
         raise InvalidParamsError.of("scope", "is team, but this project has joined no hub (`hub join` does)")

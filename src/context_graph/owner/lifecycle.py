@@ -72,12 +72,8 @@ class Owner:
     def run(self, *, ready: int | None = None) -> int:
         """Serve until something makes the owner leave; the process's exit code.
 
-        Args:
-            ready: A descriptor to point at /dev/null once the socket answers, so that a starter
-                who reads it sees the end of what a failed start would have said.
-
-        Raises:
-            StartRefusedError: If the socket can't be bound.
+        ``ready`` is pointed at /dev/null once the socket answers, so that a starter who reads it sees the end
+        of what a failed start would have said. StartRefusedError: the socket can't be bound.
         """
         self._prepare()  # before anybody can see it ready and ask it to go
         listener = bind(self._root)

@@ -58,11 +58,8 @@ def prepare_folders(root: Path) -> None:
 def lock_root(root: Path, handed: int | None) -> int:
     """Return the descriptor that holds the lock of ``root``, close-on-exec, the holder written into its file.
 
-    Args:
-        handed: A descriptor on which the starter took the lock already, or None.
-
-    Raises:
-        StartRefusedError: If another process holds the lock, or the file can't be written.
+    On ``handed`` the starter took the lock already. StartRefusedError: another process holds it, or the file
+    can't be written.
     """
     path = lock_path(root)
     handle = None if handed is None else _verify_handed(handed, path)

@@ -43,17 +43,11 @@ def small_file(path: Path) -> bytes:
 
 
 def check_home(path: Path, here: Home, is_same: Callable[[str, str], bool]) -> None:
-    """Make ``path`` the folder of one project, or see that it is that project's.
+    """Make ``path`` the folder of one project, or see that it is that of ``here``, a checkout.
 
     Remotes decide where both are known. Without, different first commits tell two projects apart; equal ones
-    do not make them one, for projects made from one template begin alike.
-
-    Args:
-        here: This checkout.
-        is_same: Asked with a word on each of the two where neither decides.
-
-    Raises:
-        InvalidInputError: It is another project's, or can't be written or read.
+    do not make them one, for projects made from one template begin alike: ``is_same`` is asked, with a word
+    on each. InvalidInputError: another project's, or it can't be written or read.
     """
     note = path / "project.json"
     try:

@@ -30,11 +30,9 @@ from context_graph.system.small_files import replacing
 def exchange(side: Side, transport: Transport) -> Report:
     """Tell and read until there is nothing new, and hand on what the place has lost.
 
-    Raises:
-        TransportError: The place can't be reached; what was told and read until then stands, and the next
-            exchange goes on there.
-        ClockError: The place takes nothing from a clock like ours; what others told was read.
-        StoreError: The store can't be written.
+    TransportError: it can't be reached; what was told and read until then stands, and the next exchange goes
+    on there. ClockError: it takes nothing from a clock like ours; what others told was read. StoreError: the
+    store can't be written.
     """
     report = Report(side.machine())
     report.read_only = transport.is_read_only()

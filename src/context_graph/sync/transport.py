@@ -104,12 +104,8 @@ class Transport(Protocol):
     def push(self, machine: str, lines: Sequence[LoggedChange]) -> Head:
         """Append to that machine's log, all or none; returns its new end.
 
-        Args:
-            told: With numbers that follow one another; some or all may be there already.
-
-        Raises:
-            ConflictError: They don't follow the end, or others are there under their numbers.
-            TransportError: It failed.
+        The lines' numbers follow one another; some or all may be there already. ConflictError: they don't
+        follow the end, or others are there under their numbers. TransportError: it failed.
         """
 
     def machines(self) -> Sequence[str]:
@@ -126,13 +122,8 @@ class Transport(Protocol):
         """Yield a page of each log, as many as fit, that has more or less than was read; nothing if all was
         read.
 
-        Args:
-            read: Machine -> number of the last line that was read.
-            but: Machines whose logs are not looked at.
-            marks: Of those lines.
-
-        Raises:
-            TransportError: It can't be reached.
+        ``read`` has the last line's number by machine, ``marks`` those of these lines; logs of ``but`` are
+        not looked at. Raises TransportError.
         """
         for machine in sorted({*self.machines(), *read}.difference(but)):
             after = read.get(machine, 0)

@@ -280,10 +280,8 @@ _BY_UCRED: int | None = getattr(socket, "SO_PEERCRED", None)
 def peer_uid(connection: socket.socket, by_ucred: int | None = _BY_UCRED) -> int:
     """User id of the process that opened the other end.
 
-    Args:
-        by_ucred: The option that gives a struct ucred; None where the system has none, as macOS.
-
-    Raises OSError if the kernel does not say; the connection must then not be trusted.
+    ``by_ucred`` is the option that gives a struct ucred; None where the system has none, as macOS. Raises
+    OSError if the kernel does not say; the connection must then not be trusted.
     """
     if by_ucred is not None:
         return _number(connection.getsockopt(socket.SOL_SOCKET, by_ucred, _UCRED_BYTES), 4)

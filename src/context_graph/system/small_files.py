@@ -216,9 +216,7 @@ def real_path(path: str, cwd: str = "") -> str:
 
 
 def read_bytes(path: str, limit: int, *, follow: bool = True) -> bytes:
-    """Return the whole file. Arguments and errors are `open_regular`'s, and ValueError for more than
-    ``limit`` bytes.
-    """
+    """Return the whole file. Raises as `open_regular`, and ValueError for more than ``limit`` bytes."""
     with open_regular(path, follow=follow) as source:
         data = source.read(limit + 1)  # a file may grow, and its size may be told wrongly
     if len(data) > limit:
@@ -245,15 +243,8 @@ def open_regular(path: str, *, follow: bool = True) -> BinaryIO:
 def replacing(path: Path, *, mode: int = 0o600, is_durable: bool = False) -> Iterator[IO[bytes]]:
     """A file to write into, which takes ``path``'s place at the end of the block; after an error it is gone.
 
-    A link stays a link: what it leads to is replaced.
-
-    Args:
-        path: Its folder must be there.
-        mode: Permissions of the new file.
-        is_durable: The text is on the disk before the file takes its place.
-
-    Raises:
-        OSError: It can't be written; what was there is as it was.
+    A link stays a link: what it leads to is replaced. With ``is_durable`` the text is on the disk before. The
+    folder must be there. OSError: it can't be written; what was there is as it was.
     """
     from tempfile import (
         mkstemp,  # it loads random and hashlib: a command's start that writes nothing does without

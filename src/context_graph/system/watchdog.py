@@ -101,11 +101,10 @@ _leave_by = 0.0
 
 
 def install(limit_s: float, tell: Callable[[Piece | None], None] = _nobody) -> None:
-    """Limit pieces of work from now on. Call it on the main thread.
+    """Limit pieces of work from now on; ``limit_s`` is in processor seconds since the last commit, 0 is none.
 
-    Args:
-        limit_s: Processor seconds of a piece since its last commit; 0 for no limit.
-        tell: Called with the piece that begins, and with the one around it or None when it is over.
+    Call it on the main thread. ``tell`` gets the piece that begins, and the one around it, or None, at its
+    end.
     """
     global _limit_s, _tell
     _limit_s, _tell = limit_s, tell
@@ -114,12 +113,9 @@ def install(limit_s: float, tell: Callable[[Piece | None], None] = _nobody) -> N
 
 
 def run(piece: Piece, work: Callable[[], T]) -> T:
-    """Run ``work`` and return its result.
+    """Run ``work`` and return its result. Cost: some 3 us.
 
-    Raises:
-        TookTooLong: ``piece`` was ended, or one around it: its ``piece`` says which.
-
-    Cost: some 3 us.
+    Raises TookTooLong if ``piece`` was ended, or one around it: its ``piece`` says which.
     """
     if threading.current_thread() is not threading.main_thread():
         return work()

@@ -310,9 +310,7 @@ def payload_length(header: bytes | bytearray | memoryview, magic: bytes) -> int:
 
 
 class FrameDecoder:
-    """Holds the bytes of at most one unfinished frame, and of what was pipelined behind it; ``length_of`` is
-    ``request_length`` or ``reply_length``.
-    """
+    """Holds at most one unfinished frame, and what was pipelined; ``length_of``: requests' or replies'."""
 
     __slots__ = ("_buffer", "_length", "_length_of")
 

@@ -89,9 +89,7 @@ class _Answering:
         return takes_context(self.format, EventKind(self.call.request.verb.removeprefix("hooks.")))
 
     def tell(self, *, context: str = "", message: str = "", refusal: str = "") -> Reply:
-        """Return the document in the client's format; ``refusal``: why a call is refused that the gates let
-        through.
-        """
+        """Return the document in the client's format; ``refusal`` is of a call that the gates let through."""
         if self.call.flag("ungoverned"):  # the launcher has looked: nothing is there to decide by
             name = EVENT_OF_VERB[self.call.request.verb.removeprefix("hooks.")]
             document = hook_output.render(name, context=context, system_message=message, refusal=refusal)

@@ -71,9 +71,8 @@ _IMPORTANCE: Final = 0.5
 class Place:
     """Where and for whom an import works.
 
-    Args:
-        is_known: Whether hooks recorded the session of this id.
-        leaves_out: Whether a changed file, by its path, is not part of the project.
+    ``is_known``: whether hooks recorded that session; ``leaves_out``: whether a changed file is not part of
+    the project.
     """
 
     memex: Memex

@@ -55,9 +55,7 @@ _OF_THE_STORE: Final = (DatabaseCorruptionError, StoreClosedError, TookTooLongEr
 
 
 class StoreHost:
-    """One client's `operations.context.Host`; without ``context``, the store of one call, it is opened for
-    each.
-    """
+    """One client's `operations.context.Host`; without ``context``, a call's store, it is opened each time."""
 
     def __init__(self, service: Service, request: Request, context: StoreContext | None = None) -> None:
         self._service = service

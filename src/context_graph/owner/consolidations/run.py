@@ -58,9 +58,8 @@ _ERRORS: Final = "stderr"
 class Execution:
     """A job while it runs.
 
-    Args:
-        open_store: Gives the job's store, opened again if it was closed meanwhile.
-        ended: Called once, when the job's outcome is known and its folder is gone; not after `cancel`.
+    ``open_store`` gives its store, opened again if it was closed meanwhile; ``ended`` is called once, when
+    its outcome is known and its folder gone; not after `cancel`.
     """
 
     def __init__(
@@ -97,10 +96,7 @@ class Execution:
         return self._committer is not None
 
     def begin(self) -> None:
-        """Take the checkpoint and start the process.
-
-        Raises:
-            StoreError, OwnerError: It can't be done; nothing is left of it.
+        """Take the checkpoint and start the process; after a StoreError or OwnerError nothing is left of it.
 
         Cost: some 20 ms: what was written last is flushed, and a process is made.
         """

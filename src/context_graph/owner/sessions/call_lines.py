@@ -101,9 +101,7 @@ class CallLines:
             self.files.forget(session_id)
 
     def at_file(self, event: HookEvent, shown: set[str], left: int, *, editing: bool) -> list[Line]:
-        """Return the lines about the file that a call reads, changes or names, of at most ``left`` tokens; []
-        in nearly every call.
-        """
+        """Return lines of at most ``left`` tokens about a call's file; [] in nearly every call."""
         files = self.files
         if files is None:
             return []

@@ -126,9 +126,8 @@ class EventReader:
     def read(self, seconds: float, *, least: int = 1) -> bool:
         """Apply what waits, for so long and at least so many; whether more may wait. Cheap where nothing is.
 
-        Raises:
-            StoreError, OSError, MemoryError, TookTooLong: The store must be dropped, for its memory is ahead
-                of the disk. What was not stored is read again.
+        Raises StoreError, OSError, MemoryError, TookTooLong: the store must be dropped, for its memory is
+        ahead of the disk. What was not stored is read again.
         """
         return self._read(time.monotonic() + seconds, least)
 
@@ -348,11 +347,10 @@ class Lineage:
         return ""
 
     def starts(self, event: HookEvent, parent: int, is_known: Callable[[str], bool]) -> None:
-        """Note a session's start; a fork continues the session that it was made from, where that is known.
+        """Note a session's start; a fork continues the session that it was made from, where ``is_known`` has
+        it.
 
-        Args:
-            parent: The process that started the hook's.
-            is_known: Whether the store has a session.
+        ``parent`` is the process that started the hook's.
         """
         client = client_pid(parent)
         if event.source == "fork" and not event.previous_session_id:

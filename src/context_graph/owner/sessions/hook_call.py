@@ -84,13 +84,8 @@ def recorded_event(
 ) -> HookEvent:
     """Return the event that a hook would have made of what a record of a session tells.
 
-    Args:
-        name: The client's name of the event, a value of EVENT_OF_VERB.
-        body: What the client would have sent, but for session and name.
-        number: Of the event in its session.
-        env: Of the client whose user spoke.
-
-    Raises as `input_of_request` and `event_of`.
+    ``name`` is a value of EVENT_OF_VERB, ``body`` what the client would have sent but for session and name,
+    ``number`` the event's in its session, ``env`` of the client. Raises as `input_of_request` and `event_of`.
     """
     whole = {**body, "hook_event_name": name, "session_id": session_id}
     verb = f"hooks.{VERB_OF_EVENT[name]}"
@@ -247,9 +242,7 @@ class Gates:
             self._log.error("requirement log: %s", error)
 
     def git(self, request: Request) -> Reply:
-        """Return the decision on a commit or push that git asks about; opens no store. Raises
-        InvalidInputError if the body names no hook.
-        """
+        """Decide on a commit or push that git asks about; opens no store. Raises InvalidInputError."""
         from context_graph.gates.decide.hooks import git_answer, git_event
 
         event = git_event(

@@ -26,9 +26,7 @@ _LAST_EVENTS: Final = frozenset({EventKind.SESSION_END, EventKind.SUBAGENT_STOP}
 
 
 class Injections:
-    """Of one store; ``of_user`` opens the memory of what the account's user said of all his work. Not
-    thread-safe.
-    """
+    """Of one store; ``of_user`` opens the memory of what the user said of all his work. Not thread-safe."""
 
     def __init__(
         self,

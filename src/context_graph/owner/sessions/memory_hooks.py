@@ -221,10 +221,7 @@ class MemoryHooks:
         """Return the fenced lines about what a tool call touches or runs; "" in nearly every call.
 
         Until the index of files is built, after the first session's start, nothing is known of them.
-
-        Args:
-            before: Whether the call is still to run: then lines are about what it changes or runs, else what
-                it read.
+        ``before`` it runs, lines are about what it changes or runs, else about what it read.
         """
         if not (settings.memory_inject and self._has_any()):
             return ""
@@ -274,10 +271,8 @@ class MemoryHooks:
         """Return what a session reads at its start: the project's profile and what the last one left open.
 
         A session that goes on has its own summary; after a clear one line says where the last one's is.
-
-        Args:
-            previous: Gives the ids of the sessions before this one, the last first; they are looked through
-                for a summary when this session has none of its own to go on with.
+        ``previous`` gives the ids of the sessions before this one, the last first, to be looked through for a
+        summary when it has none of its own to go on with.
         """
         budget = settings.memory_inject_tokens if settings.memory_inject else 0
         summary = (self._guarded("summary", self._summary, event, previous, budget) or "") if budget else ""

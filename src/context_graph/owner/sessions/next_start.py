@@ -29,12 +29,7 @@ _STRIPPED = "`'\".,;:()"
 
 
 class NextStart:
-    """Of one store.
-
-    Args:
-        folder: The store's.
-        left: The memories in what the last owner left, with the tokens of each.
-    """
+    """Of one store; ``left``: the memories in what the last owner left, with the tokens of each."""
 
     def __init__(
         self,

@@ -34,9 +34,7 @@ _WAITING: Final = 4
 
 
 class SessionWorks:
-    """The work of one store's sessions; ``due`` gains those whose summary is to be refreshed. Not
-    thread-safe.
-    """
+    """The work of one store's sessions; ``due`` gains those to be summarised anew. Not thread-safe."""
 
     def __init__(
         self,
@@ -81,9 +79,7 @@ class SessionWorks:
         return self._clients[named]
 
     def left_open(self, event: HookEvent, previous: Callable[[], Sequence[str]]) -> list[Quote]:
-        """Return what the last session on this branch left open, and what the newest earlier one did that
-        no later one took up.
-        """
+        """Return what the last session on this branch left open, and the newest that no later one took up."""
         from context_graph.git.repository import branch_of
         from context_graph.memory.context.after_compaction import OLDEST_MS, SESSIONS, Later, open_ends
 
@@ -106,9 +102,7 @@ class SessionWorks:
         return quotes
 
     def _open_quote(self, session_id: str, work: SessionWork, text: str, source: str) -> Quote | None:
-        """Return the open ends of a session from its note, as its summary has more; None where the
-        user forgot that note.
-        """
+        """Return the open ends of a session from its note; None where the user forgot that note."""
         from context_graph.memory.capture import open_note_id
 
         quote = self.quote(session_id, work, text, source)

@@ -44,9 +44,7 @@ class _Telling(Channel):
 class FollowConnection(_Telling):
     """Tells which parts of a store changed, at most four times a second.
 
-    Args:
-        changed: Asked each time something may have changed.
-        ended: Called once, when the connection has ended.
+    ``changed`` is asked each time something may have changed; ``ended`` is called once.
     """
 
     def __init__(

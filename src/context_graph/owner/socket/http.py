@@ -61,12 +61,7 @@ class HttpRefusedError(WireError):
 
 
 class HttpConnection(Channel):
-    """State: reading the one request, or writing its answer.
-
-    Args:
-        first: What was read already.
-        serve: Called once, with the request.
-    """
+    """State: reading the one request, of which ``first`` was read already, or writing its answer."""
 
     SLOW_S: ClassVar[float] = FRAME_S
 

@@ -55,10 +55,8 @@ class _Waiting:
 class LineConnection(Channel):
     """State: reading, serving one message after another, or (``_out``) writing.
 
-    Args:
-        plain: The client did not attach: its messages may be spread over lines, and it is closed when it
-            has been answered and falls silent, unless it opens an MCP conversation.
-        rest: What was read already.
+    ``plain``: the client did not attach; its messages may be spread over lines, and it is closed when it has
+    been answered and falls silent, unless it opens an MCP conversation. ``rest`` was read already.
     """
 
     SLOW_S: ClassVar[float] = 30.0

@@ -113,13 +113,8 @@ def _same(handle: int, folder: Path) -> bool:
 def prepare_folder(path: Path, fill: Callable[[Path], None], *, create: bool) -> None:
     """Make the database at ``path``, which has no CURRENT; refuse when it looks like one that had.
 
-    A folder that is there and empty had one, since none is ever made without: the loss is recorded.
-
-    Args:
-        fill: Makes a database in an empty folder.
-
-    Raises:
-        DatabaseCorruptionError, StoreError: As they say.
+    A folder that is there and empty had one, since none is ever made without: the loss is recorded. ``fill``
+    makes a database in an empty folder. Raises DatabaseCorruptionError, StoreError.
     """
     lost = leftovers(path)
     if lost:
@@ -161,12 +156,8 @@ def check_markers(
 ) -> None:
     """Check that this build knows a database's format, and that all families it promises are there.
 
-    Args:
-        get: Finds a record by family and key.
-
-    Raises:
-        FormatVersionError: A format or layout that this build does not know, or no format.
-        MissingColumnFamilyError: A family that a marker promises is not there.
+    ``get`` finds a record by family and key. FormatVersionError: a format or layout that this build does not
+    know, or no format. MissingColumnFamilyError: a family that a marker promises is not there.
     """
     version = get(schema.marker_family, schema.format_key)
     if version != schema.format_version:

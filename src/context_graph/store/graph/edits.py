@@ -218,9 +218,8 @@ def remove_edits(
 ) -> Iterator[Edit]:
     """Delete a memory for good, with its edges and the history of both.
 
-    Args:
-        stone: What stays to be seen of it, if anything.
-        gone: Edges that went with other memories of the batch; gains those that go now.
+    ``stone`` is what stays to be seen of it, if anything; ``gone``, edges that went with others of the batch,
+    gains those that go now.
     """
     key = stored.node.id.bytes
     for edge in store.edges.of(key):

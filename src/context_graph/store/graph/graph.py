@@ -187,9 +187,8 @@ class GraphStore(GraphReader):
     ) -> None:
         """Note uses of memories, edges and paths in one batch. No change of them: it has no commit number.
 
-        Args:
-            edges: That are there, with their traversals as they are to be.
-            paths: Runs of edges, each from where the last one led, that were taken at ``at_ms`` (Unix ms).
+        ``edges`` are there, with their traversals as they are to be; ``paths`` are runs of edges, each from
+        where the last one led, that were taken at ``at_ms`` (Unix ms).
         """
         batch = self._engine.batch()
         for node_id, access in accesses:

@@ -312,9 +312,7 @@ class ConsolidationQueue:
         """Keys that were queued since `unseen` was called last; None before its first call."""
 
     def queue(self, request: Mapping[str, object]) -> str:
-        """Queue a consolidation request durably and return its id (D3.7). It is a JSON object with at least
-        ``session_id`` (str) and ``at_ms`` (Unix ms).
-        """
+        """Queue a request of ``session_id``, ``at_ms`` (Unix ms) and more, durably; return its id (D3.7)."""
         batch = self._engine.batch()
         key = self.put(batch, request)
         self._engine.write(batch)

@@ -112,9 +112,7 @@ def vector_text(dense: Iterable[float]) -> str:
 
 
 class Indexer:
-    """Indexes what is in a hub's project and is not indexed yet, ``limit`` lines a call: what this login
-    told, for an owner all.
-    """
+    """Indexes lines that are not indexed yet, ``limit`` a call: what this login told, for an owner all."""
 
     def __init__(self, hub: Hub, *, limit: int = 4096) -> None:
         self._hub, self._limit = hub, limit

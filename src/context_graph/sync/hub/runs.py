@@ -54,13 +54,8 @@ class Reversal(NamedTuple):
 def begin(hub: Hub, command: UUID, mode: str) -> Run:
     """Begin a run of this project.
 
-    Args:
-        command: Of the caller: a run that the same command began, on a machine that died, is ended. So is one
-            whose process was on this machine and is gone.
-
-    Raises:
-        StoreBusyError: Somebody's run goes on.
-        ConfigError, TransportError
+    A run that the same ``command`` began, on a machine that died, is ended; so is one whose process was on
+    this machine and is gone. Raises StoreBusyError if somebody's run goes on, ConfigError, TransportError.
     """
     host, process = _here()
     with hub.committing() as connection:
@@ -109,14 +104,8 @@ def commit(
 ) -> None:
     """Tell a run's changes and end it, both or neither.
 
-    Args:
-        changes: In the run's log, following its end.
-        reversals: By which `undo` takes them back.
-        counts: For people, by what they count.
-
-    Raises:
-        FencedError: Another run has begun; nothing is told.
-        ConflictError, TransportError
+    ``changes`` are in the run's log, following its end; by ``reversals`` `undo` takes them back; ``counts``
+    are for people. FencedError: another run has begun, nothing is told. ConflictError, TransportError.
     """
 
     def act(connection: Connection) -> None:
@@ -134,9 +123,8 @@ def commit(
 def undo(hub: Hub, number: int, command: UUID) -> tuple[Run, int]:
     """Take back what run ``number`` did, except what was changed since; the new run, and how many changes.
 
-    Raises:
-        InvalidInputError: There is no such run, or nothing of it is left to be undone.
-        StoreBusyError, ConfigError, ConflictError, TransportError
+    InvalidInputError: there is no such run, or nothing of it is left to be undone. Raises as `begin` and
+    `commit` too.
     """
     run = begin(hub, command, UNDO)
     try:

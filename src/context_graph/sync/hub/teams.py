@@ -22,10 +22,8 @@ ROLES: Final = ("reader", "writer", "owner")
 def prepare(admin: Connection, team: str, project: str, remote: str = "") -> UUID:
     """Bring the tables up to date, and make team and project where they are missing; the project's id.
 
-    A project that is there already is going to be indexed anew: newer builds may search in another way.
-
-    Args:
-        remote: A digest of the git remote of its checkouts, by which `hub join` tells them from others.
+    A project that is there already is going to be indexed anew: newer builds may search in another way. By
+    ``remote``, a digest of its checkouts' git remote, `hub join` tells them from others.
     """
     migrate(admin)
     with admin.transaction():
@@ -75,10 +73,8 @@ def invite(
     """Make ``login`` a member; the token to hand over.
 
     Somebody who is a member of another project keeps their password, and their token has none, unless
-    ``new_password``, with which their other tokens end.
-
-    Raises:
-        InvalidInputError: The login is the server's own, or the role is unknown.
+    ``new_password``, with which their other tokens end. InvalidInputError: the server's own login, or an
+    unknown role.
     """
     if role not in ROLES:
         raise InvalidInputError(f"--role is {role[:20]!r}; give one of {', '.join(ROLES)}")

@@ -237,10 +237,8 @@ def _connect(connection: socket.socket, path: Path, end: float) -> None:
 def exchange(connection: socket.socket, frame: bytes, end: float) -> Reply:
     """Send ``frame``, read one reply until the monotonic time ``end``. The connection may be used again.
 
-    Raises:
-        ConnectionError: If the owner closed it before the whole reply was there.
-        DeadlineExceededError: If ``end`` came first.
-        MalformedFrameError, FrameTooLargeError: If what came is no reply.
+    ConnectionError: the owner closed it before the whole reply was there. DeadlineExceededError: ``end`` came
+    first. MalformedFrameError, FrameTooLargeError: what came is no reply.
     """
     decoder = FrameDecoder(reply_length)
     broken: OSError | None = None
@@ -272,11 +270,8 @@ _SILENT_S: Final = 30.0
 class Following:
     """Iterates over what the owner says, a JSON value each; ends when the owner, or this end, closes.
 
-    Attributes:
-        reply: To the request. If it failed, nothing follows.
-
-    Args:
-        ping: Asks the owner something else; raises as `request` if it does not answer any more.
+    If ``reply``, to the request, failed, nothing follows. ``ping`` asks the owner something else; raises as
+    `request` if it does not answer any more.
     """
 
     def __init__(self, reply: Reply, connection: socket.socket, ping: Callable[[], Reply]) -> None:

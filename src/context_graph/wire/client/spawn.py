@@ -110,12 +110,8 @@ def start_owner(root: Path, env: Mapping[str, str] | None = None) -> Starting:
 def wait_ready(root: Path, end: float, starting: Starting) -> None:
     """Wait until an owner answers at ``root``, or, where another process was to start it, has given up.
 
-    Args:
-        end: Monotonic time until which to wait.
-        starting: What ``start_owner`` returned.
-
-    Raises:
-        OwnerUnavailableError: If the owner ended, or no owner answers until ``end``.
+    ``starting`` is what ``start_owner`` returned. OwnerUnavailableError: the owner ended, or none answers
+    until the monotonic time ``end``.
     """
     for seconds in _pauses(end):
         ended = starting.wait(seconds)
@@ -141,9 +137,7 @@ def wait_ready(root: Path, end: float, starting: Starting) -> None:
 
 
 def wait_free(root: Path, end: float) -> None:
-    """Wait until nobody holds the lock of ``root``. Raises OwnerUnavailableError if somebody does at the
-    monotonic time ``end``; names the pid.
-    """
+    """Wait until nobody holds the lock of ``root``; OwnerUnavailableError at the monotonic time ``end``."""
     for seconds in _pauses(end):
         if not _held(root):
             return
@@ -231,9 +225,7 @@ def _signal(root: Path, seen: Silent, number: signal.Signals) -> bool:
 
 
 def restart_owner(root: Path, timeout_s: float = 15.0) -> int:
-    """Stop the owner of ``root``, if any, and start a new one; the new one's pid, once it answers. Raises as
-    ``stop_owner`` and ``wait_ready``.
-    """
+    """Stop the owner of ``root``, if any, start a new one; its pid. Raises as the two functions do."""
     end = time.monotonic() + timeout_s
     stop_owner(root, timeout_s)
     with start_owner(root) as starting:
@@ -261,9 +253,7 @@ def find_owner_command(env: Mapping[str, str] | None = None) -> list[str]:
 
 
 def find_launcher(env: Mapping[str, str] | None = None) -> Path:
-    """Return the native launcher `context-graph-cli` of this installation, else of the user's or of PATH.
-    ConfigError lists where it looked.
-    """
+    """Return the native launcher of this installation, else of the user's or of PATH. Raises ConfigError."""
     env = os.environ if env is None else env
     places = _script_places("context-graph-cli", env)
     launcher = _first_executable(places)
@@ -306,14 +296,12 @@ def _pauses(end: float) -> Iterator[float]:
 
 
 def _spawn_detached(command: list[str], lock: int, says: int) -> int:
-    """Execute ``command`` with ``--lock-fd`` appended, detached from this process; its pid.
+    """Execute ``command`` with ``--lock-fd`` appended, detached from this process; its pid. OSError: no
+    shell.
 
     A hook's caller waits for its children and its open outputs, so the owner must be neither, and a program
     that goes on must not be left with a zombie. The shell in between does the second fork: Python 3.12 warns
     about forking a process that may have threads.
-
-    Raises:
-        OSError: If no shell can be executed.
     """
     report, reports = _pipe()
     handed = max(lock, says, reports) + 1  # none of ours, so no dup2 below overwrites what a later one needs
