@@ -255,23 +255,24 @@ def _apply(settings: Settings, key: str, value: object, where: str) -> Settings:
     item = next((item for item in fields(Settings) if item.name == key and key != "problems"), None)
     if item is None:
         return _problem(settings, f"{where}: no such setting")
-    kind = type(item.default)
     try:
-        changed = _convert(value, kind)
+        changed = _convert(value, type(item.default))
+        wrong = _outside(item.metadata, changed)
     except (KeyError, TypeError, ValueError):
-        return _problem(
-            settings, f"{where}: {value!r} is not of type {kind.__name__}; {item.default!r} is used"
-        )
-    choices, limits = item.metadata.get("choices"), item.metadata.get("range")
-    if choices and changed not in choices:
-        return _problem(
-            settings, f"{where}: {value!r} is none of {', '.join(choices)}; {item.default!r} is used"
-        )
-    if limits and isinstance(changed, (int, float)) and not limits[0] <= changed <= limits[1]:
-        return _problem(
-            settings, f"{where}: {value!r} is outside {limits[0]} to {limits[1]}; {item.default!r} is used"
-        )
+        wrong = f"not of type {type(item.default).__name__}"
+    if wrong:
+        return _problem(settings, f"{where}: {value!r} is {wrong}; {item.default!r} is used")
     return replace(settings, **{key: changed})
+
+
+def _outside(allowed: Mapping[str, Any], value: object) -> str:
+    """Return what ``value`` is instead of one that is ``allowed``; "" for one that is."""
+    choices, limits = allowed.get("choices"), allowed.get("range")
+    if choices and value not in choices:
+        return f"none of {', '.join(choices)}"
+    if limits and isinstance(value, (int, float)) and not limits[0] <= value <= limits[1]:
+        return f"outside {limits[0]} to {limits[1]}"
+    return ""
 
 
 _WORDS: Final = {word: True for word in ("1", "true", "on", "yes")} | {

@@ -42,6 +42,7 @@ from context_graph.sync.transport import (
     Refusal,
     Transport,
     TransportError,
+    untold,
 )
 from context_graph.system.small_files import open_regular, replacing
 
@@ -119,18 +120,9 @@ class Folder(Transport):
 
     def push(self, machine: str, lines: Sequence[LoggedChange]) -> Head:
         head = self.head(machine) or Head(0, "")
-        fresh = [line for line in lines if line.change.seq > head.seq]
+        fresh = untold(machine, lines, head)
         if not fresh:
-            if lines and lines[-1].change.seq == head.seq and digest(lines[-1].line) != head.digest:
-                raise ConflictError(f"change {head.seq} of {machine} is another one there")
             return head
-        before = fresh[0].change.seq - 1
-        if before != head.seq or any(
-            line.change.seq != number for number, line in enumerate(fresh, before + 1)
-        ):
-            raise ConflictError(f"change {fresh[0].change.seq} does not continue the log of {machine}")
-        if len(fresh) < len(lines) and digest(lines[-len(fresh) - 1].line) != head.digest:
-            raise ConflictError(f"change {head.seq} of {machine} is another one there")
         try:
             home = self._own(machine)
             _drop_drafts(home)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Final, NamedTuple, Protocol
 
 from context_graph.errors import ContextGraphError
-from context_graph.sync.change import Change
+from context_graph.sync.change import Change, digest
 
 PAGE_LINES: Final = 256
 PAGE_BYTES: Final = 1 << 20
@@ -77,6 +77,22 @@ class ClockError(TransportError):
     """The place takes nothing that was stamped so far in its future; what others told can be read."""
 
     code: ClassVar[str] = "sync_clock"
+
+
+def untold(machine: str, lines: Sequence[LoggedChange], there: Head | None) -> Sequence[LoggedChange]:
+    """Return those of ``lines`` that follow what is ``there`` of that machine's log; None: it shows nothing.
+
+    Raises ConflictError if they don't continue it, or others are there under their numbers.
+    """
+    fresh = [line for line in lines if there is None or line.change.seq > there.seq]
+    first = fresh[0].change.seq if fresh else 0
+    start = first if there is None else there.seq + 1
+    if any(line.change.seq != number for number, line in enumerate(fresh, start)):
+        raise ConflictError(f"change {first} does not continue the log of {machine}")
+    known = lines[: len(lines) - len(fresh)]
+    if there and known and known[-1].change.seq == there.seq and digest(known[-1].line) != there.digest:
+        raise ConflictError(f"change {there.seq} of {machine} is another one there")
+    return fresh
 
 
 class Transport(Protocol):

@@ -26,6 +26,7 @@ from context_graph.sync.transport import (
     Refusal,
     Transport,
     TransportError,
+    untold,
 )
 
 ANSWER_S: Final = 20.0
@@ -150,8 +151,7 @@ class Hub(Transport):
     def append(self, connection: Connection, machine: str, lines: Sequence[LoggedChange]) -> Head:
         """As `push`, within a transaction of `committing`."""
         there = self.head_in(connection, machine)
-        fresh = [line for line in lines if there is None or line.change.seq > there.seq]
-        self._check(machine, lines, fresh, there)
+        fresh = untold(machine, lines, there)
         if there is not None and not fresh:
             return there
         end = Head(fresh[-1].change.seq, digest(fresh[-1].line))
@@ -238,19 +238,6 @@ class Hub(Transport):
             (self._project, machine),
         ).fetchone()
         return None if row is None or not row[0] else Head(int(str(row[0])), str(row[1]))
-
-    def _check(
-        self, machine: str, lines: Sequence[LoggedChange], fresh: Sequence[LoggedChange], there: Head | None
-    ) -> None:
-        """Check that what is pushed again is what is there; that the rest follows, `tell` sees to."""
-        if any(
-            line.change.seq != number
-            for number, line in enumerate(fresh, fresh[0].change.seq if fresh else 1)
-        ):
-            raise ConflictError(f"change {fresh[0].change.seq} does not continue the log of {machine}")
-        known = [line for line in lines if there is not None and line.change.seq <= there.seq]
-        if known and there and known[-1].change.seq == there.seq and digest(known[-1].line) != there.digest:
-            raise ConflictError(f"change {there.seq} of {machine} is another one there")
 
     @contextmanager
     def asking(self) -> Iterator[Connection]:
