@@ -419,16 +419,16 @@ def _map(found: Sequence[rows.MemoryRow], now: int) -> rows.Map:
         notes=notes,
         at_ms=now - HOUR_MS,
         clusters=[
-            rows.MapCluster(label=label, memories=len(found) // 3, coherence=0.8)
+            rows.Group(label=label, memories=len(found) // 3, coherence=0.8)
             for label in ("limits of the gateway", "billing", "bread")
         ],
         goals=[
             rows.GoalRow(id="g1", text="limit fairly", level="project", confidence=0.9, memories=30),
             rows.GoalRow(id="g2", text="count per key", level="task", confidence=0.8, memories=9),
         ],
-        patterns=[rows.PatternRow(text="tests run after each edit", memories=12, confidence=0.9)],
+        patterns=[rows.Recurring(text="tests run after each edit", memories=12, confidence=0.9)],
         drift=[
-            rows.DriftPoint(at_ms=now - at * 720 * HOUR_MS, similarity=0.9 - at / 10, level="steady")
+            rows.Measured(at_ms=now - at * 720 * HOUR_MS, similarity=0.9 - at / 10, level="steady")
             for at in reversed(range(4))
         ],
     )
