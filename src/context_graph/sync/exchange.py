@@ -347,7 +347,7 @@ def _slice(
     """Return ``act`` as a method of a store that is open, within one operation of its memory."""
 
     @wraps(act)
-    def call(side: OpenStore, *args: _P.args, **kwargs: _P.kwargs) -> _T:
+    def call(side: OpenStore, /, *args: _P.args, **kwargs: _P.kwargs) -> _T:
         with side.core.operation("sync", writes=writes) as core:
             return act(Exchange(core), *args, **kwargs)
 

@@ -324,5 +324,6 @@ class BriefCache:
                 slot = decode_slot(damaged[at : at + SLOT_BYTES])
                 if slot is not None and 0 <= number - first_slot(session_bytes(slot.session_id)) < WINDOW:
                     data[at : at + SLOT_BYTES] = damaged[at : at + SLOT_BYTES]
-        write_atomic(str(self._path), data, sync=False)
-        return bytes(data)
+        whole = bytes(data)
+        write_atomic(str(self._path), whole, sync=False)
+        return whole
