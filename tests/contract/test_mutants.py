@@ -30,9 +30,9 @@ def test_a_mutant_applies_and_compiles(mutant: Mutant) -> None:
         ), test
 
 
-def test_all_three_languages_have_many() -> None:
+def test_all_four_languages_have_many() -> None:
     by_language = Counter(Path(mutant.file).suffix for mutant in MUTANTS)
-    assert len(MUTANTS) >= 120 and {".py", ".rs", ".pyx"} == by_language.keys()
+    assert len(MUTANTS) >= 120 and {".py", ".pyx", ".rs", ".sql"} == by_language.keys()
     assert min(by_language.values()) >= 20
 
 

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Final
 from context_graph.config import fnv1a64
 from context_graph.errors import MalformedFrameError
 from context_graph.model import SessionIdentitySnapshot, cut_session_id
-from context_graph.system.small_files import read_bytes, write_atomic
+from context_graph.system.small_files import open_regular, write_atomic
 from context_graph.wire.run_folder import same_file
 
 if TYPE_CHECKING:
@@ -311,7 +311,8 @@ class BriefCache:
 
     def _read(self) -> bytes:
         try:
-            return read_bytes(str(self._path), FILE_BYTES, follow=False)
+            with open_regular(str(self._path), follow=False) as source:
+                return source.read(FILE_BYTES + 1)
         except (OSError, ValueError):
             return b""
 
