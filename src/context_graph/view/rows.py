@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import msgspec
 
-from context_graph.consolidation.map import Group, Measured, Recurring
+from context_graph.consolidation.plan import Group, Measured, Recurring
 
 TEXT_CHARS: Final = 160
 """Of a memory's or event's text in a table."""

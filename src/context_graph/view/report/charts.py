@@ -11,7 +11,7 @@ from typing import Final
 
 import msgspec
 
-from context_graph.consolidation.map import Measured
+from context_graph.consolidation.plan import Measured
 from context_graph.text.units import counted
 from context_graph.view.report.tables import cut, stamp
 from context_graph.view.rows import Day, SessionDetail
