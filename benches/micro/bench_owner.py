@@ -24,7 +24,7 @@ from tests.support.owner.log_writer import encode_event, write_segment
 
 from context_graph.owner.sessions.brief_cache import BriefCache, BriefSlot, decode_slot, encode_slot
 from context_graph.owner.sessions.log_reader import LoggedEvent, decode_line
-from context_graph.wire.client.request import connect, exchange
+from context_graph.wire.client.connection import connect, exchange
 from context_graph.wire.frames import Request, decode_request, encode_request
 
 OWNER = Path(__file__).parents[2] / "tests" / "support" / "owner" / "echo_owner.py"

@@ -24,7 +24,7 @@ from tests.support.cli import Cli
 from context_graph.config import data_root, socket_path, store_dir
 from context_graph.errors import WireError
 from context_graph.operations.mcp import rpc
-from context_graph.wire.client.request import connect, exchange
+from context_graph.wire.client.connection import connect, exchange
 from context_graph.wire.frames import HEADER_BYTES, Request, decode_request, encode_request
 
 EXAMPLES = int(os.environ.get("CONTEXT_GRAPH_FUZZ_EXAMPLES", "40"))

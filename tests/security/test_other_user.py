@@ -19,7 +19,7 @@ from tests.support.sessions import hook, remember
 
 from context_graph.config import socket_path
 from context_graph.errors import OwnerUnavailableError
-from context_graph.wire.client.request import connect
+from context_graph.wire.client.connection import connect
 
 NOBODY = 65534
 

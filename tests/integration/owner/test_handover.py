@@ -11,7 +11,8 @@ from tests.support.owner.harness import WAIT_S, OwnerHarness
 from context_graph import __version__
 from context_graph.errors import OwnerUnavailableError
 from context_graph.wire.build import client_build, is_newer
-from context_graph.wire.client.request import exchange, request
+from context_graph.wire.client.connection import exchange
+from context_graph.wire.client.request import request
 from context_graph.wire.frames import YIELDING, Request, encode_request
 
 pytestmark = pytest.mark.real

@@ -18,7 +18,8 @@ from context_graph.config import lock_path
 from context_graph.errors import OwnerUnavailableError
 from context_graph.wire import run_folder
 from context_graph.wire.client import spawn
-from context_graph.wire.client.request import exchange, request
+from context_graph.wire.client.connection import exchange
+from context_graph.wire.client.request import request
 from context_graph.wire.client.silent import Silent, look_at
 from context_graph.wire.client.spawn import restart_owner, start_owner, stop_owner, wait_ready
 from context_graph.wire.frames import APPLIED, Request, encode_request

@@ -15,7 +15,8 @@ import pytest
 from tests.support.owner.harness import WAIT_S, OwnerHarness, wait_until
 
 from context_graph.errors import DeadlineExceededError
-from context_graph.wire.client.request import exchange, request
+from context_graph.wire.client.connection import exchange
+from context_graph.wire.client.request import request
 from context_graph.wire.frames import (
     KEEP_IT,
     MAX_PAYLOAD_BYTES,

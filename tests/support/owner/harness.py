@@ -15,7 +15,7 @@ from pathlib import Path
 
 from context_graph.config import Location, lock_path, socket_path
 from context_graph.wire import run_folder
-from context_graph.wire.client.request import connect, exchange
+from context_graph.wire.client.connection import connect, exchange
 from context_graph.wire.client.silent import look_at
 from context_graph.wire.frames import Reply, Request, encode_request
 

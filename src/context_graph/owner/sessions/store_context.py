@@ -8,7 +8,7 @@ from collections import OrderedDict
 from functools import partial
 from operator import itemgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from context_graph.config import Settings, store_dir
 from context_graph.config.paths import ACCOUNT_MARK
@@ -30,7 +30,6 @@ from context_graph.wire.store_folder import take, take_all
 
 if TYPE_CHECKING:
     from context_graph.memory.memex import Memex
-    from context_graph.owner.commands.import_from import ImportFrom
 
 CONSOLIDATION = "consolidation"
 """Key of the owner's own consolidations among what can be set aside."""
@@ -82,8 +81,8 @@ class StoreContext:
         self.log = log
         self._tool_sessions: OrderedDict[str, dict[str, int]] = OrderedDict()
         self.lineage = Lineage()
-        self.imports: dict[str, ImportFrom] = {}
-        """Those that go on, by token."""
+        self.imports: dict[str, Any] = {}
+        """Those that go on (`commands.import_from.ImportFrom`), by token."""
         self.followers: set[Follower] = set()
         """Those who want to know of each change."""
         self._brief = BriefCache(folder / "brief.bin")

@@ -21,7 +21,7 @@ from typing import Final, Self
 from context_graph.config import lock_path, log_dir, socket_path
 from context_graph.errors import ConfigError, DeadlineExceededError, OwnerUnavailableError
 from context_graph.wire import run_folder
-from context_graph.wire.client.request import connect, exchange
+from context_graph.wire.client.connection import connect, exchange
 from context_graph.wire.client.silent import Silent, look_at
 from context_graph.wire.environment import kept_environment
 from context_graph.wire.frames import Request, encode_request
