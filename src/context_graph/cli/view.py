@@ -26,7 +26,7 @@ from context_graph.system.small_files import replacing
 from context_graph.text.units import counted, size
 from context_graph.view import rows
 from context_graph.view.source import Replaced, in_thread
-from context_graph.wire.client.follow import Following, follow
+from context_graph.wire.client.request import Following, follow
 from context_graph.wire.frames import FOLLOWS
 
 _ASK_S: Final = 15.0
