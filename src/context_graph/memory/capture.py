@@ -83,11 +83,12 @@ def _notes_of(node: MemoryNode | None) -> list[str]:
     return ids if isinstance(ids, list) else []
 
 
-def _text_of(work: SessionWork, gathered: Gathered, notes: Iterable[Note]) -> str:
+def _text_of(work: SessionWork, gathered: Gathered, notes: Sequence[Note]) -> str:
     """Return the summary beside these notes; what was said on the way says nothing of how it ended."""
     keys = [(note.kind, note.key) for note in notes]
     noted = {kind for kind, key in keys if not key.startswith(REMARKS)}
-    return work.text(noted, has_notes=bool(keys), anyway=gathered.runs.both)
+    changed = [path for note in notes if note.key.startswith("turn:") for path in note.files]
+    return work.text(noted, has_notes=bool(keys), anyway=gathered.runs.both, changed=changed)
 
 
 def _metadata(work: SessionWork, gathered: Gathered) -> dict[str, Any]:

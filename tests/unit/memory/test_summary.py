@@ -71,6 +71,14 @@ def test_it_says_goal_files_commands_failures_decisions_and_what_is_open() -> No
     assert "Looked at" not in lines and "Ran" not in lines and ROOT not in work(*SESSION).text()
 
 
+def test_a_file_that_its_notes_saw_changed_is_not_told_as_looked_at() -> None:
+    read = replace(edit(f"{ROOT}/src/bucket.py"), tool_name="Read")
+    looked = work(prompt("Make the bucket refill lazily."), read, *[read] * 8, stop("It refills lazily now."))
+    assert "Looked at: src/bucket.py" in looked.text(has_notes=True)
+    seen = looked.text(has_notes=True, changed=["src/bucket.py"])
+    assert "Changed: src/bucket.py" in seen and "Looked at" not in seen
+
+
 @pytest.mark.parametrize(
     "events",
     [

@@ -209,7 +209,12 @@ class SessionWork:
             return cls()
 
     def text(
-        self, noted: Collection[NoteKind] = (), *, has_notes: bool = False, anyway: Collection[str] = ()
+        self,
+        noted: Collection[NoteKind] = (),
+        *,
+        has_notes: bool = False,
+        anyway: Collection[str] = (),
+        changed: Iterable[str] = (),
     ) -> str:
         """Return the summary, at most SUMMARY_CHARS; "" if there is nothing to say.
 
@@ -217,13 +222,13 @@ class SessionWork:
             noted: Kinds of the session's notes that have its last words: what they say is said once.
             has_notes: Whether it left any, also others: then it is worth a line.
             anyway: Runs of tests that fail without its changes too: a note says so.
+            changed: Files that its notes say it changed, by what was seen of them later.
         """
         if not (self.has_something_to_say() or ((noted or has_notes) and self.prompts)):
             return ""
         labels = {name for kind in noted for name in _SAID_BY_NOTES.get(kind, ())}
-        lines = [
-            line for line in self._lines(labels, anyway) if line and line.split(": ", 1)[0] not in labels
-        ]
+        every = self._lines(labels, anyway, changed)
+        lines = [line for line in every if line and line.split(": ", 1)[0] not in labels]
         # The least telling parts leave first; goal and failures stay.
         for dispensable in ("Ran: ", "Then: ", "Touched: ", "Changed: ", "Ended: "):
             if sum(map(len, lines)) + len(lines) <= SUMMARY_CHARS:
@@ -362,7 +367,9 @@ class SessionWork:
         """Return whether a file is no part of the project (`notes.changes`)."""
         return is_scratch(path, self.made, self.ran)
 
-    def _lines(self, elsewhere: Collection[str] = (), anyway: Collection[str] = ()) -> list[str]:
+    def _lines(
+        self, elsewhere: Collection[str] = (), anyway: Collection[str] = (), seen: Iterable[str] = ()
+    ) -> list[str]:
         goal, *others = self.prompts
         decided = [decision for decision in self.decisions[::-1] if not _says(goal, decision)]
         decisions = _line("Decided", [*decided, *self._words("decision")], 320)
@@ -377,6 +384,7 @@ class SessionWork:
             if not any(path in name for path in (*self.made, *anyway))
         ]
         changed = {path: count for path, count in self.changed.items() if not self.is_scratch(path)}
+        changed = changed or dict.fromkeys(seen, 1)
         fix = "Fix" if self._words("cause") else "Done"
         core = [_line("Cause", self._words("cause"), 300), _line(fix, self._words("fix", ""), 420)]
         return [
