@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import Final, NamedTuple
 
 from context_graph.text.patterns import linear
-from context_graph.text.shell_lines import ShellCommand, read_line
+from context_graph.text.shell_lines import ShellCommand, calls_of
 
 MAX_FILES: Final = 16
 """Files of one session, the newest first."""
@@ -103,7 +103,7 @@ def effects_of(command: str, scripts: MutableMapping[str, list[str]], known: Col
     done = Effects([], [], [], [])
     if not _MAY_CHANGE.found(command[:_COMMAND_CHARS]):
         return done
-    for call in _read(command[:_COMMAND_CHARS]):
+    for call in calls_of(command[:_COMMAND_CHARS]):
         folder = call.folder or ""
         written = [_in(folder, target) for target in _written(call)]
         done.written.extend(written)
@@ -152,11 +152,6 @@ def _moved(words: Sequence[str]) -> list[tuple[str, str]]:
 
 def _plain(word: str) -> str:
     return word.removeprefix("./").rstrip("/")
-
-
-@lru_cache(maxsize=128)  # a summary and its notes read the same commands
-def _read(command: str) -> tuple[ShellCommand, ...]:
-    return tuple(read_line(command).commands)
 
 
 def _in_place(command: ShellCommand) -> list[str]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os.path
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 UNKNOWN: Final = "\0"
@@ -74,6 +75,13 @@ def read_line(line: str, folder: str = "", values: Mapping[str, str] | None = No
     """
     reader = _Reader(folder, values or {})
     return ShellLine(reader.commands, reader.read(line) if len(line) <= LIMIT else False)
+
+
+@lru_cache(maxsize=128)  # several readers look at the same commands
+def calls_of(line: str) -> tuple[ShellCommand, ...]:
+    """Return the commands of ``line`` that are plain, in their order; they are shared, so nobody changes
+    them."""
+    return tuple(read_line(line).commands)
 
 
 class _OddError(Exception):

@@ -6,7 +6,7 @@ import os.path
 from collections.abc import Collection
 from typing import Final, NamedTuple
 
-from context_graph.text.shell_lines import ShellCommand, read_line
+from context_graph.text.shell_lines import ShellCommand, calls_of
 
 ALL: Final = "."
 
@@ -24,7 +24,7 @@ class Reverts(NamedTuple):
 
 def reverts_of(command: str) -> Reverts:
     """Return what a shell command sets back. The name of a branch stands among the files, and is none."""
-    calls = read_line(command).commands if "git" in command else []
+    calls = calls_of(command) if "git" in command else []
     stashed = [verb for call in calls for verb in [_stash(call.words)] if verb]
     paths = [path for call in calls for path in _set_back(call)]
     last = stashed[-1] if stashed else ""
@@ -33,14 +33,14 @@ def reverts_of(command: str) -> Reverts:
 
 def reverts_last(command: str) -> bool:
     """Return whether setting files back is the last that a command does."""
-    calls = read_line(command).commands if "git" in command else []
+    calls = calls_of(command) if "git" in command else []
     last = max((at for at, call in enumerate(calls) if _set_back(call) or _stash(call.words)), default=-1)
     return last == len(calls) - 1
 
 
 def shows_worktree(command: str) -> bool:
     """Return whether a command prints how the working tree differs from its last commit."""
-    calls = read_line(command).commands if "git" in command else []
+    calls = calls_of(command) if "git" in command else []
     return any(_is_plain_diff(call.words) for call in calls)
 
 

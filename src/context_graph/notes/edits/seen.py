@@ -16,6 +16,8 @@ from context_graph.text.patterns import linear
 _FILES: Final = 16
 _WINDOWS: Final = 12
 _CHARS: Final = 4096
+_LINES: Final = 240
+"""Of a part: comparing takes their square where all are the same."""
 _NUMBER: Final = linear(r"^[ \t]*(\d+)(?:\t|→)")
 _WHERE: Final = linear(r" (\d{1,7}) (\d{1,7}) (\d{1,7})$")
 """What the client says behind what was read: how many lines, from which one, of how many."""
@@ -193,19 +195,21 @@ def _parts_of(text: str) -> list[tuple[str, int]]:
     where = _WHERE.search(text)
     start, parts = int(where[2]) if where else 0, [_Part([], 0)]
     for line in (text[: where.start()] if where else text).splitlines():
-        number = _NUMBER.match(line)
+        number = _NUMBER.match(line) if line.lstrip()[:1].isdigit() else None
         here = int(number[1]) if number else 0
         if line.strip() == _LEFT_OUT:
             parts[-1].lines[-1:] = []
             parts.append(_Part([], -1))
         elif parts[-1].first < 0:
             parts[-1] = _Part([], 0)  # the torn line behind what was left out
-        elif here and parts[-1].lines and here != parts[-1].first + len(parts[-1].lines):
+        elif number and parts[-1].lines and here != parts[-1].first + len(parts[-1].lines):
             parts.append(_Part([line[number.end() :]], here))
         else:
             parts[-1] = _Part(parts[-1].lines, parts[-1].first or here)
             parts[-1].lines.append(line[number.end() :] if number else line)
-    made = [("\n".join(part.lines), part.first or (0 if at else start)) for at, part in enumerate(parts)]
+    made = [
+        ("\n".join(part.lines[:_LINES]), part.first or (0 if at else start)) for at, part in enumerate(parts)
+    ]
     return [(part, max(0, first)) for at, (part, first) in enumerate(made) if part.strip() or not at]
 
 
@@ -244,6 +248,8 @@ class _Difference(NamedTuple):
         """Compare two parts; None if they have too little in common, which is more where the numbers of
         their lines do not tell that they are ``sure`` to be of one place."""
         made = cls(old.splitlines(), new.splitlines(), [])
+        if not _telling(made.before) & _telling(made.after):
+            return None
         made.blocks.extend(
             block
             for block in SequenceMatcher(None, made.before, made.after, autojunk=False).get_matching_blocks()
@@ -296,3 +302,7 @@ class _Difference(NamedTuple):
 
 def _anchors(lines: Sequence[str]) -> int:
     return sum(len(line.strip()) >= _ANCHOR for line in lines)
+
+
+def _telling(lines: Sequence[str]) -> set[str]:
+    return {line for line in lines if len(line.strip()) >= _ANCHOR}

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from context_graph.text.patterns import linear
-from context_graph.text.shell_lines import UNKNOWN, ShellCommand, read_line
+from context_graph.text.shell_lines import UNKNOWN, ShellCommand, calls_of
 
 Swap = tuple[str, str]
 _MOST: Final = 8
@@ -26,7 +26,7 @@ _EDITORS: Final = ("sed", "gsed", "perl")
 def swaps_in(command: str) -> list[Swap]:
     """Return (old, new) of what a shell command's own words replace in files, in their order."""
     swaps: list[Swap] = []
-    for call in read_line(command[:_CHARS]).commands:
+    for call in calls_of(command[:_CHARS]):
         if call.program in _EDITORS:
             swaps += _of_sed(call)
         else:
@@ -47,7 +47,7 @@ class LineEdit(NamedTuple):
 
 def line_edits_in(command: str) -> Iterator[LineEdit]:
     """Yield what a command's sed puts at numbered lines, in its order."""
-    for call in read_line(command[:_CHARS]).commands if "sed" in command else ():
+    for call in calls_of(command[:_CHARS]) if "sed" in command else ():
         for word in call.words[1:] if call.program in ("sed", "gsed") else ():
             match = _LINE_EDIT.fullmatch(word)
             if match and UNKNOWN not in word:
@@ -57,7 +57,7 @@ def line_edits_in(command: str) -> Iterator[LineEdit]:
 
 def texts_written(command: str) -> Iterator[tuple[str, str]]:
     """Yield (file, text) of each here-document that a command writes into a file."""
-    for call in read_line(command[:_CHARS]).commands:
+    for call in calls_of(command[:_CHARS]):
         for path in call.writes if call.text else ():
             yield path.removeprefix("./"), call.text
 

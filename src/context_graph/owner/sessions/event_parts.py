@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import os.path
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import takewhile
 from typing import Any, Final
 
 from context_graph.claude.hooks.hook_input import HookInput
@@ -114,12 +114,11 @@ def _whole_lines(original: str, old: str, new: str, *, is_all: bool) -> tuple[st
     what differs, if it is short.
     """
     if is_all:
-        begin = len(os.path.commonprefix((original, new)))  # noqa: RUF071 - of any text
-        begin = original.rfind("\n", 0, begin) + 1
-        end = len(os.path.commonprefix((original[begin:][::-1], new[begin:][::-1])))  # noqa: RUF071
-        torn = original.find("\n", len(original) - end)  # the rest of a line that differs before it
-        end = len(original) - torn if torn >= 0 else 0
-        took, put = original[begin : len(original) - end], new[begin : len(new) - end]
+        before, after = original.splitlines(keepends=True), new.splitlines(keepends=True)
+        first = _common_lines(before, after)
+        before, after = before[first:], after[first:]
+        same = _common_lines(before[::-1], after[::-1])
+        took, put = "".join(before[: len(before) - same]), "".join(after[: len(after) - same])
         is_short = max(len(took), len(put)) <= _EDIT_CHARS
         return (took, put, True) if is_short else ("", new, False)
     at = original.find(old) if old else -1
@@ -128,6 +127,10 @@ def _whole_lines(original: str, old: str, new: str, *, is_all: bool) -> tuple[st
     head = original[original.rfind("\n", 0, at) + 1 : at]
     tail = original[at + len(old) :].partition("\n")[0] if not old.endswith("\n") else ""
     return f"{head}{old}{tail}", f"{head}{new}{tail}", True
+
+
+def _common_lines(lines: Sequence[str], others: Sequence[str]) -> int:
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(lines, others, strict=False)))
 
 
 def _around(original: str, at: int, old: str, new: str) -> list[str]:
