@@ -19,6 +19,7 @@ from context_graph.notes.failure import EDIT, STEPS, Edit, Failure, counts_only
 from context_graph.text import phrases
 from context_graph.text.destroying import destroys
 from context_graph.text.patterns import linear
+from context_graph.text.phrases import word_set
 
 MAX_OPEN: Final = 12
 MAX_LESSONS: Final = 16
@@ -58,6 +59,8 @@ TRIVIAL: Final = linear(
     r"nothing to do"
 )
 """What a program says itself with what to do about it, or what was nobody's fault."""
+_FETCHES: Final = word_set("install sync add get fetch update upgrade restore ci i deps force clean")
+_STAGES: Final = linear(r"^git add [^&|;]+&& ")
 _ENTERS: Final = linear(r"cd [\w.-][\w./-]* && ")
 _PATH: Final = linear(r"(?:[A-Za-z]:)?(?:[\w.@~+-]*[/\\])+[\w.@+-]*")
 _ADDRESS: Final = linear(r"0x[0-9a-fA-F]+|[0-9a-fA-F]{8}-[0-9a-fA-F-]{18,}|[0-9a-f]{12,40}|\d+(?:[.:]\d+)+")
@@ -78,16 +81,19 @@ class Lesson:
     def solved_by(self) -> list[str]:
         """The other form of the command, where that was it; else what came between; [] if nothing did.
 
-        Where files were edited as well, both may have been needed.
+        Where files were edited as well, both may have been needed; not a build, which only tried the edits,
+        nor that they were staged.
         """
         failure = self.failure
-        differs = _words(self.worked) != _words(failure.command)
+        bare = _STAGES.sub("", self.worked) if failure.edits else self.worked
+        differs = _words(bare) != _words(failure.command)
         if differs and (failure.edits or failure.unseen) and _is_test(failure.command):
             differs = not _differ_in_options(self.worked, failure.command)
         worked = [self.worked] if differs else []
         if differs and not failure.edits:
             return worked
-        return [*failure.ran[-_RAN:], *failure.edited[-_EDITED:], *worked]
+        ran = [step for step in failure.ran if not (failure.edits and _only_builds(step))]
+        return [*ran[-_RAN:], *failure.edited[-_EDITED:], *worked]
 
     @property
     def destroys(self) -> bool:
@@ -218,6 +224,12 @@ class Failures:
 
 def _failure(row: dict[str, Any]) -> Failure:
     return Failure(**{**row, "edits": [Edit(**edit) for edit in row["edits"]]})
+
+
+def _only_builds(command: str) -> bool:
+    """Return whether a command builds the project and fetches nothing that it lacks."""
+    builds = any(each.kind == "build" for each in commands_in(line_of(command)))
+    return builds and _FETCHES.isdisjoint(word.strip("-") for word in command.split())
 
 
 def _is_test(command: str) -> bool:

@@ -389,3 +389,14 @@ def test_a_compactions_story_of_half_done_work_is_no_lesson() -> None:
     assert [
         note.text.split(":")[0] for note in lessons(own, told("PostCompact", compact_summary=summary))
     ] == ["The database was locked by another process"]
+
+
+def test_a_build_and_staging_after_edits_are_no_cure_and_what_fetches_is() -> None:
+    failing = bash("git commit -m x", "Commit validation failed: two issues of the rates", failed=True)
+    staged = bash("git add shop/rates.py && git commit -m x")
+    edits = edit(A, "a", "b")
+    assert solved(failing, bash("make build"), edits, staged) == ["edit of shop/rates.py: b"]
+    assert solved(failing, bash("npm install"), edits, staged) == [
+        "npm install; then edit of shop/rates.py: b"
+    ]
+    assert solved(failing, bash("make build"), bash("git commit -m x")) == ["make build"]
