@@ -14,7 +14,6 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Iterator, MutableSet
-from hashlib import sha256
 from itertools import islice
 from pathlib import Path
 from typing import Any, Final
@@ -200,6 +199,8 @@ def _root_of(place: Path) -> Path | None:
 
 
 def _hash_of(project: Path) -> str:
+    from hashlib import sha256  # some megabytes of OpenSSL, which an owner need not have
+
     return sha256(str(project).encode("utf-8", "surrogateescape")).hexdigest()
 
 
