@@ -79,7 +79,7 @@ def computed(folder: Path, mode: Mode) -> dict[str, Any]:
         "seconds": took,
         "cpu_s": used.ru_utime + used.ru_stime,
         "rss_mib": peak,
-        "changes": sum(plan.changes().values()) + plan.goals_adjusted,
+        "changes": sum(plan.changes().values()) + plan.goals_adjusted + plan.moves_floor,
         "start_s": starts[0],
         "stages": {
             name: round(end - start, 3)

@@ -11,6 +11,7 @@ from research.fit.drift_data import hook_event
 from research.measures.report import Data, Table
 from research.measures.summaries import handover_sessions
 
+from context_graph.consolidation.finders.hindsight import FLOORS, Best, counts, judged, worth
 from context_graph.identity.earlier_work import (
     ALIKE_ENOUGH,
     BY_PROMPT,
@@ -26,7 +27,6 @@ from context_graph.identity.live import MEASURED
 from context_graph.redact import Redactor
 
 CALLS: Final = (0, 3, 6, 12)
-FLOORS: Final = (0.2, 0.25, 0.3, 0.33, 0.36, 0.4, 0.45, 0.5, 0.6)
 _RIGHT: Final = "right: an earlier one changed a file of its patch"
 _READER: Final = EventReader()
 
@@ -39,13 +39,6 @@ class Row(NamedTuple):
     alike: list[Alike]
     by_views: dict[frozenset[int], list[Alike]]
     """The same where other views are compared: of those of this moment one less, or one more."""
-
-
-class Best(NamedTuple):
-    """The earlier session most like one at a moment."""
-
-    share: float
-    is_right: bool
 
 
 Session = dict[int, Row]
@@ -69,6 +62,7 @@ def tables(data: Data) -> list[Table]:
         Table("earlier work: the best above a floor", source, ("calls", "floor", "shown", "right"), shown),
         _views(rows, source),
         _told(projects, source),
+        _moved(projects, source),
     ]
 
 
@@ -136,17 +130,19 @@ def _told(projects: Mapping[str, Sequence[Session]], source: str) -> Table:
     return Table("earlier work: told once, after 3, 6 or 12 calls", source, columns, rows)
 
 
-def counts(sessions: Sequence[Sequence[Best]], floor: float) -> tuple[int, int]:
-    """Return (sessions told of an earlier one, those told of a right one), by the first alike enough."""
-    firsts = [next((best for best in session if best.share >= floor), None) for session in sessions]
-    told = [best for best in firsts if best is not None]
-    return len(told), sum(best.is_right for best in told)
-
-
-def worth(sessions: Sequence[Sequence[Best]], floor: float) -> int:
-    """Right ones less wrong ones."""
-    told, right = counts(sessions, floor)
-    return 2 * right - told
+def _moved(projects: Mapping[str, Sequence[Session]], source: str) -> Table:
+    """What the floor that a run finds by the first half of a project gives in the second."""
+    rows = []
+    for name, group in projects.items():
+        sessions = [bests(one) for one in group]
+        half = len(sessions) // 2
+        found = judged(sessions[:half], ALIKE_ENOUGH)
+        floor = ALIKE_ENOUGH if found is None else found.floor
+        rows.append(
+            (name, half, floor, *counts(sessions[half:], ALIKE_ENOUGH), *counts(sessions[half:], floor))
+        )
+    columns = ("project", "replayed", "floor then", "told before", "right", "told then", "right")
+    return Table("hindsight: the floor of the first half, in the second", source, columns, rows)
 
 
 def bests(session: Session) -> tuple[Best, ...]:

@@ -104,7 +104,7 @@ class Result:
         """Remarks for a person, in whole sentences."""
         notes = list(self.plan.notes)
         plan = self.plan
-        if not any((*plan.changes().values(), plan.goals_adjusted, self.skipped)):
+        if not any((*plan.changes().values(), plan.goals_adjusted, plan.moves_floor, self.skipped)):
             notes.insert(0, _nothing(self.plan))
         if self.skipped:
             notes.append(
@@ -151,6 +151,8 @@ class Result:
             "goals": [goal_view(goal) for goal in plan.goals[:LISTED]],
             "notes": list(self.notes),
         }
+        if plan.hindsight is not None:
+            made["hindsight"] = asdict(plan.hindsight)
         if plan.drift is not None:
             made["drift"] = {**asdict(plan.drift), "similarity": round(plan.drift.similarity, 4)}
         if self.undo_token is not None:

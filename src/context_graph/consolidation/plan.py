@@ -23,6 +23,7 @@ GOAL_MEMBERS: Final = 200
 """Members of a goal that are kept: those nearest to its centre."""
 _GOALS_VERSION: Final = 1
 Made = TypeVar("Made")
+_HINDSIGHT_VERSION: Final = 1
 
 
 class Mode(StrEnum):
@@ -139,6 +140,39 @@ class Drift:
     """Memories that were compared; 0 if there were too few to judge."""
 
 
+@dataclass(frozen=True, slots=True)
+class Hindsight:
+    """What the last sessions would have been told of earlier ones (`finders.hindsight`)."""
+
+    sessions: int
+    floor: float
+    """How alike an earlier session has to be from now on, (0, 1)."""
+    shown: int
+    """Sessions that are told of one by that."""
+    right: int
+    """Sessions that are told of one which changed a file that they changed too."""
+    floor_before: float
+    shown_before: int
+    right_before: int
+
+    @property
+    def is_moved(self) -> bool:
+        """Whether the floor is another one from now on."""
+        return self.floor != self.floor_before
+
+    def text(self) -> str:
+        """Return one sentence for a person."""
+        sentence = (
+            f"Of the last {self.sessions} sessions {self.shown} would have been told of an earlier one, "
+        )
+        sentence += f"the right one in {self.right}"
+        return (
+            f"{sentence} (was {self.right_before} of {self.shown_before})."
+            if self.is_moved
+            else f"{sentence}."
+        )
+
+
 @dataclass(slots=True, kw_only=True)
 class Plan:
     """Everything that one run found in the store as of commit ``seq``."""
@@ -160,8 +194,14 @@ class Plan:
     goals_adjusted: int = 0
     """Goals that are kept from now on and are new or changed."""
     drift: Drift | None = None
+    hindsight: Hindsight | None = None
     notes: tuple[str, ...] = ()
     """Remarks for a person: a stage with nothing to do, a limit that was reached."""
+
+    @property
+    def moves_floor(self) -> bool:
+        """Whether sessions are told of earlier ones by another floor from now on."""
+        return self.hindsight is not None and self.hindsight.is_moved
 
     def changes(self) -> Mapping[str, int]:
         """Return how many of each kind of change it makes."""
@@ -171,6 +211,18 @@ class Plan:
             "links": len(self.links),
             "reweighted": len(self.reweights),
         }
+
+
+def encode_hindsight(hindsight: Hindsight, at_ms: int) -> dict[str, Any]:
+    """Return the fact by which sessions are told of earlier ones from then on."""
+    return {"version": _HINDSIGHT_VERSION, "at_ms": at_ms, **msgspec.to_builtins(hindsight)}
+
+
+def floor_of(fact: Mapping[str, Any] | None, default: float) -> float:
+    """Return the floor in what `encode_hindsight` made; ``default`` without such a fact, or of another
+    version."""
+    floor = fact.get("floor") if fact is not None and fact.get("version") == _HINDSIGHT_VERSION else None
+    return floor if isinstance(floor, float) and 0.0 < floor < 1.0 else default
 
 
 def encode_goals(goals: Sequence[Goal], at_ms: int) -> dict[str, Any]:

@@ -31,23 +31,26 @@ from context_graph.consolidation.plan import (
     decode_goals,
     decode_map,
     encode_goals,
+    encode_hindsight,
     encode_map,
+    floor_of,
     is_redrawn,
     with_drift,
 )
 from context_graph.consolidation.prepare import prepare
 from context_graph.consolidation.progress import Report, Stages
 from context_graph.consolidation.snapshot import I64
+from context_graph.identity.earlier_work import ALIKE_ENOUGH
 from context_graph.model.spaces import SPACES
 from context_graph.store.graph.graph import GraphStore
-from context_graph.store.layout import GOALS_FACT, MAP_FACT
+from context_graph.store.layout import ALIKE_FACT, GOALS_FACT, MAP_FACT
 
 if TYPE_CHECKING:
     from context_graph.consolidation.finders.closeness import Search
 
 _ALIKE: Final = {Mode.LIGHT: duplicates.LIGHT, Mode.DEEP: duplicates.DEEP, Mode.REM: duplicates.DEEP}
 _LIGHT: Final = {"reading": 3.0, "salience": 4.0, "duplicates": 4.0}
-_DEEP: Final = {**_LIGHT, "clusters": 12.0, "links": 2.0}
+_DEEP: Final = {**_LIGHT, "clusters": 12.0, "links": 2.0, "hindsight": 2.0}
 _REM: Final = {**_DEEP, "patterns": 3.0, "goals": 3.0, "replay": 1.0}
 _SHARES: Final = {
     Mode.LIGHT: {**_LIGHT, "preparing": 1.0},
@@ -118,6 +121,7 @@ class _Work:
             self._forget()
             if mode is not Mode.LIGHT:
                 self._connect()
+                self._look_back()
             if mode is Mode.REM:
                 self._replay()
                 self._aim()
@@ -174,6 +178,17 @@ class _Work:
         links = causal.links(snap, plan.clusters, rows, progress=self._stages.begin("links"))
         plan.links = _first_of_each(links)
         snap.release(*SPACES)
+
+    def _look_back(self) -> None:
+        """Deep and rem: of which earlier ones the last sessions would have been told, and what is better."""
+        from context_graph.consolidation.finders import hindsight
+
+        floor = floor_of(self._store.meta(ALIKE_FACT), ALIKE_ENOUGH)
+        progress = self._stages.begin("hindsight")
+        result = hindsight.look_back(self._store, self._snap, floor, progress=progress)
+        self.plan.hindsight = result
+        if result is not None and result.is_moved:
+            self.facts[ALIKE_FACT] = encode_hindsight(result, self._snap.taken_ms)
 
     def _replay(self) -> None:
         """Rem: find patterns, replay what was used."""
@@ -237,7 +252,9 @@ class _Work:
         return np.flatnonzero(keep)
 
     def _notes(self) -> Iterator[str]:
-        snap = self._snap
+        snap, hindsight = self._snap, self.plan.hindsight
+        if hindsight is not None:
+            yield hindsight.text()
         if len(snap) < snap.total:
             yield f"Only the newest {len(snap)} of {snap.total} memories were looked at."
         if snap.left_out or snap.unreadable:

@@ -42,7 +42,7 @@ EVENTS_NEEDED: Final = 3
 TOLD_AFTER: Final = frozenset({3, 6, 12})
 """Such results, after which the most alike session is told of, once, if it is alike enough."""
 ALIKE_ENOUGH: Final = 0.4
-"""Its least `Alike.share`."""
+"""Its least `Alike.share`, until a store's own sessions give another (`consolidation.finders.hindsight`)."""
 EVENTS_REPLAYED: Final = 256
 """Events that are replayed of a session which another owner began: what is older has faded from its work."""
 

@@ -220,7 +220,7 @@ def summary_facts(snap: Snapshot) -> SummaryFacts:
     facts = SummaryFacts(np.zeros(len(snap)), np.zeros(len(snap)))
     named: dict[int, set[str]] = {}
     for row in range(len(snap)):
-        state = _recorded_work(snap, row)
+        state = recorded_work(snap, row)
         calls = state.get("tool_calls")
         facts.calls[row] = max(0, calls) if isinstance(calls, int) else 0
         if state:
@@ -237,7 +237,7 @@ def summary_facts(snap: Snapshot) -> SummaryFacts:
     return facts
 
 
-def _recorded_work(snap: Snapshot, row: int) -> dict[str, Any]:
+def recorded_work(snap: Snapshot, row: int) -> dict[str, Any]:
     """Return what a session's summary recorded beside its text (`SessionWork`); {} for what is none."""
     if snap.source[row] != CAPTURED:
         return {}

@@ -12,6 +12,7 @@ from context_graph.identity.earlier_work import ALIKE_ENOUGH
 from context_graph.model import SHELLS, EventKind, HookEvent
 from context_graph.owner.sessions.brief_cache import BriefCache
 from context_graph.owner.sessions.rules_and_lessons import RulesAndLessons
+from context_graph.store.layout import ALIKE_FACT
 
 if TYPE_CHECKING:
     from context_graph.memory.context.at_file import FileMemories
@@ -209,13 +210,15 @@ class CallLines:
         """Return the line of the session most like this one, if it is alike enough; None where the context
         has something of that session already. ``moved``: `Ledger.moved`.
         """
+        from context_graph.consolidation.plan import floor_of
         from context_graph.memory.capture import capture_id, work_of
         from context_graph.memory.context.file_lines import line_of_like_work
 
         alike, _ = self._alike("", event.session_id)
         best = max(alike, key=alike.__getitem__, default="")
-        is_alike = bool(best) and alike[best] >= moved(ALIKE_ENOUGH, "work")
-        node = self._memex().get(capture_id(best)) if is_alike else None
+        with self._memex().core.operation("like work") as core:
+            floor = moved(floor_of(core.store.meta(ALIKE_FACT), ALIKE_ENOUGH), "work")
+        node = self._memex().get(capture_id(best)) if best and alike[best] >= floor else None
         rows = map(self._memex().get, shown)
         if node is None or any(row is not None and row.session_id == best for row in rows):
             return None
