@@ -1,3 +1,3 @@
 """Here too every test gets a home of its own."""
 
-from tests.conftest import isolated_home  # noqa: F401
+from tests.conftest import forked_python, isolated_home  # noqa: F401
