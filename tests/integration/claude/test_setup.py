@@ -17,9 +17,10 @@ from tests.support.examples import examples
 
 from context_graph.claude.events import REGISTERED
 from context_graph.claude.install.entries import (
-    ALLOWED,
+    SERVER,
     add_server,
     add_to_settings,
+    allowed,
     drop_server,
     take_from_settings,
 )
@@ -54,7 +55,7 @@ def test_a_fresh_project_gets_hooks_tools_skills_and_permissions_and_is_bare_aga
     cli.run("setup", "--yes")
     written = json.loads((cli.project / ".claude/settings.json").read_text())
     assert set(written["hooks"]) == {event.name for event in REGISTERED} and hook_problems(written) == []
-    assert written["permissions"]["allow"] == list(ALLOWED)
+    assert written["permissions"]["allow"] == list(allowed(SERVER))
     servers = json.loads((cli.project / ".mcp.json").read_text())["mcpServers"]
     assert servers["context-graph"]["args"] == ["mcp"]
     assert (cli.project / ".claude/skills/recall/SKILL.md").is_file()

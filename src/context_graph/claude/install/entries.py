@@ -37,9 +37,6 @@ def allowed(server: str) -> tuple[str, ...]:
     return tuple(f"mcp__{server}__{tool}" for tool in _UNASKED)
 
 
-ALLOWED: Final = allowed(SERVER)
-
-
 def add_to_settings(
     text: str,
     *,

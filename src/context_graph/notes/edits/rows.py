@@ -5,11 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from difflib import SequenceMatcher
-from itertools import takewhile
 from typing import Final
 
 from context_graph.text.patterns import linear
-from context_graph.text.sentences import shortened
+from context_graph.text.sentences import common_ends, shortened
 
 MOST: Final = 6
 _SIDE_CHARS: Final = 600
@@ -75,18 +74,12 @@ def hunks(old: str, new: str) -> list[tuple[str, str]]:
     """Return the lines of ``old`` that ``new`` has not, with those it has in their place, each in one line:
     a pair for each place where they differ."""
     before, after = ([line.strip() for line in text.splitlines() if line.strip()] for text in (old, new))
-    start = _common(before, after)
-    before, after = before[start:], after[start:]
-    end = _common(before[::-1], after[::-1])
-    before, after = before[: len(before) - end], after[: len(after) - end]
+    start, end = common_ends(before, after)
+    before, after = before[start : len(before) - end], after[start : len(after) - end]
     if len(before) + len(after) > _MOST_LINES:
         return [(one_line(before), one_line(after))]
     codes = SequenceMatcher(None, before, after, autojunk=False).get_opcodes()
     return [(one_line(before[a:b]), one_line(after[c:d])) for name, a, b, c, d in codes if name != "equal"]
-
-
-def _common(lines: Sequence[str], others: Sequence[str]) -> int:
-    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(lines, others, strict=False)))
 
 
 def one_line(lines: Sequence[str]) -> str:

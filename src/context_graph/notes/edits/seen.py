@@ -10,6 +10,7 @@ from itertools import pairwise
 from typing import Final, NamedTuple
 
 from context_graph.notes.edits.rows import one_line
+from context_graph.notes.edits.swaps import unescaped
 from context_graph.text.definitions import around
 from context_graph.text.patterns import linear
 
@@ -33,7 +34,6 @@ _TORN: Final = 2
 """Lines at an end that an edit may have changed, or that hardly tell anything."""
 _FEW_LINES: Final = 24
 """Of one difference: of more nobody knows that it is one."""
-_ESCAPED: Final = linear(r"\\([^\w\s])")
 
 
 @dataclass(slots=True)
@@ -222,7 +222,7 @@ class _Part(NamedTuple):
 def _unescaped(old: str, new: str) -> Iterator[tuple[str, str]]:
     yield old, new
     if "\\" in old:
-        yield _ESCAPED.sub(lambda match: match[1], old), _ESCAPED.sub(lambda match: match[1], new)
+        yield unescaped(old), unescaped(new)
         once = old.replace("\\\\", "\\"), new.replace("\\\\", "\\")
         yield once
         yield once[0].replace("\\\\", "\\"), once[1].replace("\\\\", "\\")

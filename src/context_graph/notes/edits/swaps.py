@@ -137,4 +137,9 @@ def _split(text: str, mark: str) -> list[str]:
 
 
 def _plain(part: str) -> str:
-    return _ESCAPED.sub(lambda match: match[1], part.replace("\\n", "\n").replace("\\t", "\t"))
+    return unescaped(part.replace("\\n", "\n").replace("\\t", "\t"))
+
+
+def unescaped(text: str) -> str:
+    """Return a text without the backslashes before its signs."""
+    return _ESCAPED.sub(lambda match: match[1], text)
