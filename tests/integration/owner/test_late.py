@@ -7,16 +7,23 @@ import logging
 import time
 from itertools import count
 from pathlib import Path
+from typing import Any
 
 from context_graph.config import Settings
 from context_graph.owner.service import OwnerService, build_service
 from context_graph.wire.frames import Request
 
 _NUMBERS = count(1)
+TOPICS = (
+    "bakery knead levain/rye_starter.flour hydrate_dough oven.spring crumb::open crusty sourdough ",
+    "ticker candles futures/oil_spread.csv hedge_ratio margin.call broker::quote volatility strike ",
+    "vim colorscheme palette/gruvbox_dark.vim highlight_group syntax.region theme::contrast terminal ",
+    "xylophone tune mallets/rosewood_bar.scad resonator_tube overtone.hz pitch::octave hammer glissando ",
+)
 RULE = "Never use floats for money."
 
 
-def _told(service: OwnerService, root: Path, verb: str, session: str, *, waits_ms: int, **body: str) -> str:
+def _told(service: OwnerService, root: Path, verb: str, session: str, *, waits_ms: int, **body: Any) -> str:
     """The context that a hook's answer has, whose process began a second ago."""
     reply = service.handle(
         Request(
@@ -46,4 +53,22 @@ def test_a_rule_that_came_too_late_is_told_at_the_next_prompt(tmp_path: Path) ->
     assert RULE not in _told(service, tmp_path, "prompt-submit", "s-2", waits_ms=1, prompt=asked)
     assert RULE in _told(service, tmp_path, "prompt-submit", "s-2", waits_ms=60_000, prompt=f"{asked} again")
     assert RULE not in _told(service, tmp_path, "prompt-submit", "s-2", waits_ms=60_000, prompt=asked)
+    service.close()
+
+
+def test_an_alarm_that_came_too_late_is_said_at_the_next_prompt(tmp_path: Path) -> None:
+    """The session leaves its track while nobody waits for what its calls and its prompt are told."""
+    (tmp_path / "cache").mkdir()
+    service = build_service(tmp_path, Settings(), logging.getLogger("test"))
+    _told(service, tmp_path, "session-start", "s-1", waits_ms=60_000, source="startup")
+    _told(service, tmp_path, "prompt-submit", "s-1", waits_ms=60_000, prompt="please look at the bucket")
+    work = [f"pytest tests/test_bucket.py -k {letter}" for letter in "abcdefghijkl"]
+    for number, command in enumerate([*work, *(topic * 4 for topic in TOPICS)]):
+        call = {"tool_name": "Bash", "tool_use_id": f"toolu_{number}", "tool_input": {"command": command}}
+        done = {**call, "tool_response": {"stdout": f"{command} ok", "stderr": ""}}
+        assert not _told(service, tmp_path, "post-tool", "s-1", waits_ms=1, **done)
+    said = "unlike what this session has been about"
+    assert said not in _told(service, tmp_path, "prompt-submit", "s-1", waits_ms=1, prompt="look at it")
+    assert said in _told(service, tmp_path, "prompt-submit", "s-1", waits_ms=60_000, prompt="look again")
+    assert said not in _told(service, tmp_path, "prompt-submit", "s-1", waits_ms=60_000, prompt="and again")
     service.close()

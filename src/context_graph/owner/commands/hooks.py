@@ -264,8 +264,12 @@ def _post_tool(answering: _Answering) -> Reply:
         if applied.is_duplicate:
             return reply(flags=APPLIED)
         is_told_before = takes_context(answering.format, EventKind.PRE_TOOL)
-        is_own = is_told_before and not answering.event.agent_id
-        state = notices.alarm(applied.live, answering.mode) if is_own else _before_call(answering)
+        if not is_told_before:
+            state = _before_call(answering)
+        elif answering.event.agent_id or is_late(answering.call.request):
+            state = ""
+        else:
+            state = notices.alarm(applied.live, answering.mode)
         known = answering.call.context.memory_hooks.for_error(answering.event, answering.call.settings)
         parts = (state, known, _at_call(answering, before=False))
         return answering.tell(context="\n".join(part for part in parts if part))
@@ -285,8 +289,8 @@ def _prompt_submit(answering: _Answering) -> Reply:
         return reply(flags=APPLIED)
     live, settings, text = applied.live, answering.call.settings, ""
     if answering.event.is_prompt:  # else nobody asked for anything
-        is_awaited = not is_late(answering.call.request)
-        state = answering.call.context.notices.at_prompt(live, answering.mode, is_awaited=is_awaited)
+        is_shown = not is_late(answering.call.request)  # else it is kept for later
+        state = answering.call.context.notices.at_prompt(live, answering.mode) if is_shown else ""
         recalled = answering.call.context.memory_hooks.for_prompt(answering.event, settings)
         text = "\n".join(part for part in (state, recalled) if part)
     return (

@@ -126,10 +126,8 @@ class IdentityNotices:
         self._brief.set_at_stop(session_id, asks=False)
         return ask()
 
-    def at_prompt(self, live: LiveSession, mode: str, *, is_awaited: bool) -> str:
-        """Return the lines for a prompt: the alarm, what changed, what repeats. Where nobody waits for it any
-        more (``is_awaited``), it is kept for later.
-        """
+    def at_prompt(self, live: LiveSession, mode: str) -> str:
+        """Return the lines for a prompt: the alarm, what changed, what repeats, and mark them as shown."""
         alarm = self.alarm(live, mode)
         if not live.has_evidence:
             return alarm
@@ -139,7 +137,7 @@ class IdentityNotices:
             state = change_text(live.told, live.metrics, live.circle)
         else:
             state = _joined((state_block(live.metrics), live.circle))
-        if state and is_awaited:
+        if state:
             live.told = state_and_level(live.metrics)
         return _joined((alarm, state))
 
