@@ -189,3 +189,15 @@ def test_a_slow_reader_gets_its_answers_whole(owner: OwnerHarness) -> None:
             lines.append(client.read())
         assert [line["id"] for line in lines if "id" in line] == [2, 1]
         assert len(lines) < 2 + 20, "progress that nobody reads is not heaped up"
+
+
+def test_a_call_of_a_batch_that_is_served_can_be_cancelled_before_its_turn(owner: OwnerHarness) -> None:
+    """Of a batch one message is served at a time: the cancellation is read while two wait."""
+    owner.start()
+    with closing(attach(owner)) as client:
+        client.ask("initialize", protocolVersion="2025-03-26", capabilities={}, clientInfo={})
+        first = message(1, "tools/call", name="sleep", arguments={"ms": 300})
+        client.send([first, message(2, "ping"), message(3, "ping"), later(4, ms=LONG_MS)])
+        wait_until((owner.root / "asleep").exists, "the batch to be under way")
+        client.send(cancelled(4))
+        assert [reply["id"] for reply in client.read()] == [1, 2, 3]

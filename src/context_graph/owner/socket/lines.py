@@ -169,8 +169,8 @@ class LineConnection(Channel):
             self._splitter.refuse()
 
     def _cancel(self, line: bytes) -> bool:
-        """Return whether ``line`` asked for the end of a request, and has done its work: a batch that waits
-        may hold that request too."""
+        """Return whether ``line`` asked for the end of a request, and has done its work: a batch that waits, or
+        of which a part is served, may hold that request too."""
         message = parse(line)
         if not isinstance(message, Notification) or message.method != "notifications/cancelled":
             return False
@@ -180,7 +180,9 @@ class LineConnection(Channel):
                 self._queue.remove(waiting)
                 return True
         self._endpoint.cancel(wanted)
-        return not any(waiting.line.lstrip().startswith(b"[") for waiting in self._queue)
+        return self._work is None and not any(
+            waiting.line.lstrip().startswith(b"[") for waiting in self._queue
+        )
 
     def _next(self) -> None:
         """Serve the next message in an iteration of its own, or wait for what this connection waits for."""
