@@ -169,8 +169,8 @@ class LineConnection(Channel):
             self._splitter.refuse()
 
     def _cancel(self, line: bytes) -> bool:
-        """Return whether ``line`` asked for the end of a request, and has done its work: a batch that waits, or
-        of which a part is served, may hold that request too."""
+        """Return whether ``line`` asked for the end of a request, and has done its work: a batch that waits
+        or is being served may hold that request too."""
         message = parse(line)
         if not isinstance(message, Notification) or message.method != "notifications/cancelled":
             return False
