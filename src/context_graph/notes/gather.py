@@ -15,7 +15,7 @@ from context_graph.claude.hooks.origin import is_of_the_client, is_report, own_w
 from context_graph.model import EDITING, SHELLS, EventKind, HookEvent
 from context_graph.notes.answers import answered, answering, still_told
 from context_graph.notes.asked import details_of, gist_of
-from context_graph.notes.changes import MAX_FILES, Files, changed_lines, is_test
+from context_graph.notes.changes import MAX_FILES, MAX_SYMBOLS, Files, changed_lines, is_test
 from context_graph.notes.command_lines import failed_by, hides_failure
 from context_graph.notes.commits import commits_in
 from context_graph.notes.compaction import bullets_of
@@ -45,7 +45,7 @@ from context_graph.text.definitions import defined_in
 from context_graph.text.flattening import relative_path, relative_paths, root_of
 from context_graph.text.sentences import shortened
 
-VERSION: Final = 1
+VERSION: Final = 2
 _TURNS: Final = 16
 _PROMPT_CHARS: Final = 600
 _TITLE_CHARS: Final = 160
@@ -296,7 +296,10 @@ class Gathered:
     ) -> None:
         turn.files.changed(path, symbols, new=new, lines=lines)
         self.made.changed(path, symbols, new=new, lines=lines)
-        turn.uncommitted = _last([*turn.uncommitted, path])
+        names = [*turn.uncommitted.pop(path, ()), *symbols]
+        turn.uncommitted[path] = list(dict.fromkeys(names))[:MAX_SYMBOLS]
+        if len(turn.uncommitted) > MAX_FILES:
+            del turn.uncommitted[next(iter(turn.uncommitted))]
         self._outdate(path, symbols)
         if self.compacted:
             self.changed_since = _last([*self.changed_since, path])
@@ -354,9 +357,9 @@ class Gathered:
         if event.parts.words:
             self._take_answer(number, event)
         for subject, body in commits_in(event.parts.command):
-            since = [path for path in turn.files.of_project() if path in turn.uncommitted]
-            turn.commits.append([subject, body, str(number), *since[:_COMMITTED]])
-            turn.uncommitted = []
+            since = [path for path in turn.files.of_project() if path in turn.uncommitted][:_COMMITTED]
+            turn.commits.append([subject, body, number, {path: turn.uncommitted[path] for path in since}])
+            turn.uncommitted = {}
         if not (phrases.is_lookup(command) or hides_failure(command_text, event.output)):
             self.programs[command] = self.programs.pop(command, 0) + 1
             if len(self.programs) > _PROGRAMS:
@@ -417,12 +420,12 @@ class Gathered:
         self.is_aside = (self.is_aside or reverts.aside) and not reverts.back
         if not reverts.paths or reverts.aside or reverts.back:
             return
-        committed = {path for turn in self.turns for commit in turn.commits for path in commit[3:]}
+        committed = {path for turn in self.turns for commit in turn.commits for path in commit[3]}
         for path in [path for path in self.made.symbols if is_in(path, reverts.paths)]:
             self._edits.set_back(path)
             for turn in self.turns if path not in committed else ():
                 turn.files.set_back(path)
-                turn.uncommitted = [known for known in turn.uncommitted if known != path]
+                turn.uncommitted.pop(path, None)
 
     def _of_project(self, command: str, removed: Sequence[str]) -> list[str]:
         """Return those of the files and folders that a command removed which the session had not brought

@@ -151,12 +151,12 @@ def _changes(gathered: Gathered) -> Iterator[Note]:
             if did
             else _core([unit for unit in units if turn.commits[-1][0] not in unit.text], _CORE_CHARS)
         )
-        for place, (subject, body, number, *since) in enumerate(turn.commits, 1):
+        for place, (subject, body, number, since) in enumerate(turn.commits, 1):
             if change is None or not change.text.endswith(_commit_text(subject, body)):
-                own = {path: names for path, names in files.items() if path in since}
+                own = {path: since[path] for path in files if path in since}
                 own = own if change is None or len(turn.commits) > 1 else {}
                 rest = core if place == len(turn.commits) else []
-                yield _commit_note(turn, subject, "\n".join([body, *rest]).strip(), int(number), own)
+                yield _commit_note(turn, subject, "\n".join([body, *rest]).strip(), number, own)
 
 
 def _turn_change(turn: Turn, files: dict[str, list[str]], units: list[Unit]) -> Note | None:

@@ -117,6 +117,11 @@ def is_guess(text: str) -> bool:
     return _marks()["guess"].found(text)
 
 
+def intends(text: str) -> bool:
+    """Return whether a sentence says what its writer is going to do: `I'll use …`, `… I should do it`."""
+    return _marks()["intends"].found(text)
+
+
 def is_under_way(text: str) -> bool:
     """Return whether a sentence says that it is about the work at hand: `Currently …`, `Next: …`."""
     return _marks()["under_way"].found(text)
@@ -174,7 +179,7 @@ def _marks() -> dict[str, Linear]:
         name: rf"(?i)(?:^|\W)(?:{'|'.join(row['words'])})(?:\W|$)"
         + "".join(f"|{part}" for part in row.get("parts", ()))
         for name, row in raw.items()
-        if name in (*_MARKED, "left")
+        if name in (*_MARKED, "left", "guess", "soon_old", "intends")
     }
     begins = rf"(?i)^\W*(?:{'|'.join([*raw['fix']['words'], *raw['next']['words']])})(?:\W|$)"
     now = "|".join(raw["under_way"]["words"])
@@ -183,12 +188,6 @@ def _marks() -> dict[str, Linear]:
         rf"|^\W*{part}" for part in raw["under_way"]["parts"]
     )
     words["progress"] = rf"(?i)^\W*(?:{'|'.join(raw['progress']['words'])})(?:\W|$)"
-    words["guess"] = rf"(?i)(?:^|\W)(?:{'|'.join(raw['guess']['words'])})(?:\W|$)" + "".join(
-        f"|{part}" for part in raw["guess"]["parts"]
-    )
-    words["soon_old"] = rf"(?i)(?:^|\W)(?:{'|'.join(raw['soon_old']['words'])})(?:\W|$)" + "".join(
-        f"|{part}" for part in raw["soon_old"]["parts"]
-    )
     return {name: linear(pattern) for name, pattern in {**words, "polite": polite, "begins": begins}.items()}
 
 

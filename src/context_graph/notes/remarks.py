@@ -13,6 +13,7 @@ from context_graph.notes.message import (
     Unit,
     announces,
     best_of,
+    intends,
     is_guess,
     is_progress,
     is_under_way,
@@ -55,14 +56,14 @@ def remarks_of(messages: Iterable[str], limit: int = MAX_CHARS) -> list[str]:
 
 def lasting(units: Sequence[Unit]) -> list[Unit]:
     """Return what still holds where the session went on: not what could not be done yet or runs just now, nor
-    what was done by then.
+    what was done by then or was to be done next.
     """
     return [
         unit
         for unit in units
         if unit.role != "left"
         and not is_under_way(unit.text)
-        and (unit.role in _SAYS_WHY or not is_progress(unit.text))
+        and (unit.role in _SAYS_WHY or not (is_progress(unit.text) or intends(unit.text)))
     ]
 
 

@@ -32,10 +32,10 @@ class Turn:
     files: Files = field(default_factory=Files)
     gone: list[str] = field(default_factory=list)
     """Files and folders of the project that it removed."""
-    commits: list[list[str]] = field(default_factory=list)
-    """[subject, body, number of its event, files changed since the one before]."""
-    uncommitted: list[str] = field(default_factory=list)
-    """Files changed since the last commit."""
+    commits: list[list[Any]] = field(default_factory=list)
+    """[subject, body, number of its event, `uncommitted` as it was]."""
+    uncommitted: dict[str, list[str]] = field(default_factory=dict)
+    """Files changed since the last commit -> functions and classes touched in each."""
     tests: str = ""
     """The last run of tests without failure."""
     calls: int = 0

@@ -150,6 +150,23 @@ def test_a_commit_has_the_files_that_were_changed_since_the_one_before() -> None
     assert first.text.endswith("Changed: rows.py; page.py") and second.text.endswith("Changed: rows.py")
 
 
+def test_of_several_commits_each_names_what_was_touched_for_it() -> None:
+    path = f"{ROOT}/shop/basket.py"
+    _, first, second = notes(
+        prompt("Count baskets in cents, and let them be emptied"),
+        read(path, ORIGINAL),
+        edit(
+            path, "        return sum(self.prices)", "        return sum(self.cents)", originalFile=ORIGINAL
+        ),
+        bash('git commit -am "Count baskets in cents"', ""),
+        edit(path, "    def clear(self):\n        pass", "    def clear(self):\n        self.cents = []"),
+        bash('git commit -am "Let baskets be emptied\n\nTheir owners asked for it."', ""),
+        kind=NoteKind.CHANGE,
+    )
+    assert first.text.endswith("Changed: shop/basket.py (Basket, total)")
+    assert "Changed: shop/basket.py (clear)" in second.text and second.symbols == ("clear",)
+
+
 def test_a_commit_that_has_no_room_there_or_is_one_of_several_is_a_change_of_its_own() -> None:
     body = "\n".join(f"Step {n} counts the cents of one basket after the other." for n in range(28))
     long = bash(f'git commit -am "Count baskets in cents\n\n{body}"', "")
