@@ -32,6 +32,11 @@ _WAS: Final = linear(
 """How a ticket tells the state that it is about."""
 _RISKS: Final = linear(r"^\p{Lu}\p{Ll}+ing |^GIVEN ")
 """How it names what somebody might do, mostly wrongly, and begins a case to be tried."""
+_ONCE: Final = linear(
+    r"(?i)(?:^|\W)(?:(?:in|for|of|with|within|from|by|to|during) )?(?:this|the current|our) "
+    r"(?:task|issue|ticket|story|epic|bead|pull request|pr|step|phase|iteration|sprint)(?:\W|$)"
+)
+"""How it speaks of itself: what holds for it alone is over when it is closed."""
 _FIELDS: Final = linear(
     r"[→←○●◐✓✗]|(?:^|\W)(?:Created|Updated|Owner|Assignee|Status|Priority|Labels|Reporter|Type):\s"
 )
@@ -65,7 +70,8 @@ def _of_ticket(words: str) -> list[str]:
     """
     units = [unit for unit in units_of(words) if _stands_alone(unit.text) and not _FIELDS.found(unit.text)]
     binding = [_weighed(unit) for unit in units if unit.role == "decision" or _BINDS.found(unit.text)]
-    lasting = [unit for unit in binding if not (_WAS.found(unit.text) or _RISKS.found(unit.text))]
+    passing = (_WAS, _RISKS, _ONCE)
+    lasting = [unit for unit in binding if not any(marks.found(unit.text) for marks in passing)]
     return [unit.text for unit in best_of(lasting, _TICKET_CHARS)]
 
 

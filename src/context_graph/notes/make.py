@@ -17,7 +17,7 @@ from context_graph.notes.kinds.lessons import lessons, was_passing
 from context_graph.notes.kinds.repeats import without_repeats
 from context_graph.notes.kinds.texts import bare, cut, ended, told_files
 from context_graph.notes.kinds.ways import ways
-from context_graph.notes.message import Unit, best_of, most_informative, units_of
+from context_graph.notes.message import Unit, best_of, is_progress, most_informative, units_of
 from context_graph.notes.named_files import with_names
 from context_graph.notes.remarks import refuted
 from context_graph.notes.turn import Turn
@@ -272,7 +272,9 @@ def _compacted(gathered: Gathered) -> Iterator[Note]:
     symbols = [name for names in gathered.made.symbols.values() for name in names]
     for bullet in bullets:
         kind = kinds.get(bullet.section)
-        is_passing = kind is NoteKind.LESSON and was_passing(bullet.text, symbols)
+        is_passing = is_progress(bullet.text) or (
+            kind is NoteKind.LESSON and was_passing(bullet.text, symbols)
+        )
         if kind is not None and (bullet.below or len(bullet.text) > _LEAST_BULLET) and not is_passing:
             yield _bullet_note(gathered, _text_of(bullet), kind, bullet.text[:120])
     for number, text in enumerate(

@@ -405,6 +405,7 @@ DESCRIPTION Add an export of orders. Currently the export does not write any hea
 - Add `export/2` to the service module with all fields of an order.
 - Keep the format of dates as it is; do not change the parser of them.
 - Implementing the retry in the client instead of the service.
+- Do not touch the import of orders in this task.
 - NOTES Review agreed: one file a day instead of one for each order.
 - API errors must not stop the export of the other orders.
 """
