@@ -210,8 +210,9 @@ def redacted(value: Any, redactor: TextRedactor, name: str = "") -> Any:
 def _redacted_field(name: str, text: str, redactor: TextRedactor) -> str:
     """Return ``text``, or a mark if its field's ``name`` makes it a secret."""
     head = f'{name.translate(_NO_QUOTES)}: "'
-    clean = redactor.redact(f'{head}{text.translate(_NO_QUOTES)}"')
-    return clean[len(head) : -1] if "[redacted:" in clean and clean.startswith(head) else text
+    field = f'{head}{text.translate(_NO_QUOTES)}"'
+    clean = redactor.redact(field)  # the same object where nothing was masked
+    return clean[len(head) : -1] if clean is not field and clean.startswith(head) else text
 
 
 def drafted(node: MemoryNode) -> Draft:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os.path
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import pairwise
@@ -85,7 +85,8 @@ _BEFORE_COMMAND: Final = word_set("then do else time !")
 _UNTOLD: Final = word_set("sudo env nice nohup time timeout command exec stdbuf")
 """Wrappers that say nothing of how a command is called."""
 _SKIPPED_TARGETS: Final = word_set("run run-script exec -C --prefix -- compose")
-_LOOKS: Final = word_set("--version --help -h -V version help")
+_LOOKS: Final = word_set("--version --help")
+_LOOKS_AT_END: Final = word_set("-h -V version help")
 _READS_ONLY: Final = frozenset({"py_compile", "compileall", "tokenize", "ast", "tabnanny", "json.tool"})
 """Modules that only read the files they are given: nothing is built, and nothing runs."""
 _VALUE: Final = linear(r"[\w:,+]{1,16}")
@@ -198,7 +199,12 @@ def hid_failure(command: Command, output: str) -> bool:
 def only_looks(command: str) -> bool:
     """Return whether a command only asks a program for its help or its version."""
     *_, last = parts_of(SHORTENS.sub("", line_of(command))) or [""]
-    return not _LOOKS.isdisjoint(last.split()[1:])
+    return _asks_about_itself(last.split()[1:])
+
+
+def _asks_about_itself(words: Sequence[str]) -> bool:
+    """Return whether what follows a program asks for its help or version: `psql -h db` names a host."""
+    return not _LOOKS.isdisjoint(words) or not _LOOKS_AT_END.isdisjoint(words[-1:])
 
 
 def hides_failure(command: str, output: str) -> bool:
@@ -313,7 +319,8 @@ def _interpreted(words: list[str], at: int, bare: str) -> Command | None:
             target, count = _kind_of_target(words[end:])
             kind, end = target or kind, end + count
         return _made(kind, words[:end], " ".join((module, *words[place + 2 : end])), words[end:])
-    if not argument or argument.startswith("-") or not ("." in argument or "/" in argument):
+    gives_text = _GIVES_TEXT.get(bare, _GIVES_TEXT[""])
+    if not argument or argument.startswith("-") or any(map(gives_text.fullmatch, words[place + 1 :][:1])):
         return _text_given(words[: at + 1], bare)
     script = argument.removeprefix("./")
     kind = _kind_of(os.path.splitext(os.path.basename(script))[0]) or "run"
@@ -335,7 +342,7 @@ def _text_given(form: list[str], key: str) -> Command | None:
 
 
 def _made(kind: str, form: list[str], key: str, rest: list[str]) -> Command | None:
-    if not _LOOKS.isdisjoint(rest):
+    if _asks_about_itself(rest):
         return None
     if form[-1] in _FETCHES and any(map(_PACKAGE.fullmatch, rest)):
         kind = ""  # one package more, not the project

@@ -13,7 +13,14 @@ from itertools import pairwise
 from typing import Any, Final
 
 from context_graph.identity.forecast import command_head
-from context_graph.notes.command_lines import SHORTENS, commands_in, failed_tests, line_of, only_looks
+from context_graph.notes.command_lines import (
+    SHORTENS,
+    commands_in,
+    failed_tests,
+    line_of,
+    only_looks,
+    parts_of,
+)
 from context_graph.notes.edits.reverts import Reverts, is_in
 from context_graph.notes.failure import EDIT, STEPS, Edit, Failure, counts_only
 from context_graph.text import phrases
@@ -24,6 +31,9 @@ from context_graph.text.phrases import word_set
 MAX_OPEN: Final = 12
 MAX_LESSONS: Final = 16
 _REVERTS: Final = ("git checkout", "git stash")
+_MENDING_GIT: Final = tuple(
+    f"git {verb}" for verb in ("config", "submodule", "lfs", "checkout", "stash", "rebase", "update-index")
+)
 _JOINTS: Final = frozenset(("&&", "||", "|", ";", "2>&1"))
 _RAN: Final = 2
 _EDITED: Final = 3
@@ -141,8 +151,12 @@ class Failures:
         self.open.append(Failure(shown, error, number, at_ms, times, tests=tests))
         del self.open[:-MAX_OPEN]
 
-    def worked(self, command: str, number: int, at_ms: int) -> None:
-        """Note that a command worked: it may be what failed before, or what will have solved it."""
+    def worked(self, command: str, number: int, at_ms: int, *, line: str = "") -> None:
+        """Note that a command worked: it may be what failed before, or what will have solved it.
+
+        Args:
+            line: The whole line that it stands in, if it has more that may have helped.
+        """
         shown = _shown(command)
         if not shown or only_looks(command):
             return
@@ -157,10 +171,11 @@ class Failures:
             if lesson.solved_by and not lesson.destroys:
                 self.lessons.append(lesson)
                 del self.lessons[:-MAX_LESSONS]
-        if not phrases.is_lookup(phrases.command_line(command)) and _may_solve(shown):
+        whole = _shown(line) or shown
+        if not phrases.is_lookup(phrases.command_line(command)) and _may_solve(whole):
             for failure in self.open:
                 if not shown.startswith(_REVERTS) or failure.command.startswith("git "):
-                    failure.ran = [*(step for step in failure.ran if step != shown), shown][-STEPS:]
+                    failure.ran = [*(step for step in failure.ran if step != whole), whole][-STEPS:]
 
     def edited(
         self,
@@ -227,9 +242,10 @@ def _failure(row: dict[str, Any]) -> Failure:
 
 
 def _only_builds(command: str) -> bool:
-    """Return whether a command builds the project and fetches nothing that it lacks."""
-    builds = any(each.kind == "build" for each in commands_in(line_of(command)))
-    return builds and _FETCHES.isdisjoint(word.strip("-") for word in command.split())
+    """Return whether a command builds the project, does nothing else and fetches nothing that it lacks."""
+    builds = sum(each.kind == "build" for each in commands_in(line_of(command)))
+    fetches = not _FETCHES.isdisjoint(word.strip("-") for word in command.split())
+    return 0 < builds == len(_doing(command)) and not fetches
 
 
 def _is_test(command: str) -> bool:
@@ -274,15 +290,20 @@ def tried(command: str, *, alone: bool = False) -> list[str]:
     return [item.raw for item in commands] if len(commands) > 1 or alone else [command]
 
 
-def _may_solve(command: str) -> bool:
-    """Return whether a command may mend something: a commit, a check or an issue tracker's word does not."""
-    if any(each.kind in ("test", "lint") for each in commands_in(line_of(command))):
+def _may_solve(line: str) -> bool:
+    """Return whether a line may mend something: a commit, a check or an issue tracker's word does not."""
+    if any(each.kind in ("test", "lint") for each in commands_in(line_of(line))):
         return False
-    return command_head(command).split(" ")[0] not in ("git", "bd", "gh", "glab", "echo", "sleep") or (
-        command.startswith(
-            ("git config", "git submodule", "git lfs", "git checkout", "git stash", "git rebase")
-        )
+    return any(
+        command_head(part).split(" ")[0] not in ("git", "bd", "gh", "glab", "echo", "sleep")
+        or part.startswith(_MENDING_GIT)
+        for part in _doing(line)
     )
+
+
+def _doing(line: str) -> list[str]:
+    """Return the commands of a line that do something."""
+    return [part for part in parts_of(line_of(line)) if not phrases.is_lookup(part)]
 
 
 def normalised(error: str) -> str:

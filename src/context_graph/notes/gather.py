@@ -24,7 +24,7 @@ from context_graph.notes.edits.clean_runs import CleanRuns
 from context_graph.notes.edits.looks import shown_file
 from context_graph.notes.edits.reverts import Reverts, is_in, reverts_last, reverts_of, shows_worktree
 from context_graph.notes.edits.rows import are_incidental
-from context_graph.notes.edits.swaps import texts_written
+from context_graph.notes.edits.swaps import swaps_in, texts_written
 from context_graph.notes.failure import exchanged
 from context_graph.notes.failures import Failures, is_trial, tried
 from context_graph.notes.message import (
@@ -58,6 +58,8 @@ _GONE: Final = 24
 _PROGRAMS: Final = 24
 _NAMED: Final = 64
 _COMMITTED: Final = 12
+_LINE_CHARS: Final = 160
+"""Characters of a command line that is told whole as what solved an error."""
 _TELLING: Final = frozenset({"Agent", "Task", "TaskOutput", "WebFetch"})
 """Tools whose answer is somebody's text about a question."""
 _LEAST_WORDS: Final = 4
@@ -339,11 +341,14 @@ class Gathered:
             return
         self.runs.worked(command_text)
         wrote = [path for path in (*done.edited, *done.written) if not self.made.is_scratch(path)]
+        swaps = swaps_in(command_text) if wrote else []
+        put, took = [new for _, new in swaps], [old for old, _ in swaps]
         for path in wrote:
-            self.failures.edited(path, own=path in self.made.made)
+            self.failures.edited(path, own=path in self.made.made, put=put, took=took)
+        whole = "" if wrote or len(command_text) > _LINE_CHARS else command_text
         for command in tried(command_text, alone=bool(done.edited or done.written)):
             if not is_trial(command):
-                self.failures.worked(command, number, event.at_ms)
+                self.failures.worked(command, number, event.at_ms, line=whole)
 
     def _take_success(self, turn: Turn, number: int, event: HookEvent, command_text: str) -> Effects:
         done = self._take_effects(turn, command_text)

@@ -73,12 +73,25 @@ _LONG_PROMPT_CHARS: Final = 600
 
 _TELLING: Final = linear(
     r"(?:Error|Exception|Warning)(?:\W|$)|(?:^|\W)(?:FAILED|error|fatal|panicked)(?:\W|$)|[1-9]\d* failed|"
-    r"not found|No such|denied|refused|cannot|can't|undefined|unresolved|mismatch"
+    r"not found|No such|denied|refused|[Cc]annot|[Cc]an['’]t|undefined|unresolved|mismatch"
 )
+_SUMS_UP: Final = linear(
+    r"(?i)^\W*(?:\*\* .+ \*\*$|g?make(?:\[\d+\])?: \*\*\*|ninja: build stopped|FAILURE: |BUILD FAILED|"
+    r"(?:npm )?(?:error|ERR!)? ?(?:command failed|code ELIFECYCLE|lifecycle script)|"
+    r"(?:error: )?(?:could not compile|failed to compile|aborting due to|failed to solve|linking failed|"
+    r"the following .+ failed|(?:build|command|process|script|task|job|pipeline|subprocess) .{0,60}"
+    r"(?:failed|exited|did not complete|returned))|execution failed for task|"
+    r"an error occurred while (?:installing|processing|executing)|errors? (?:were )?(?:occurred|found))|"
+    r"(?:exit(?:ed)?|return(?:ed)?)(?: with)?(?: a)?(?: non-?zero)? (?:code|status)|cannot continue\.?$"
+)
+"""A line that says that it all failed, and not why: what goes before says it."""
+_ONLY_NAMES: Final = linear(r"[\w\\.:]+(?:Error|Exception)")
+"""A line that is an error's name alone: what it says stands below."""
 _ERROR_LINE: Final = 400
 _COUNTS: Final = linear(
     r"(?i)\W*\d+ (?:tests?|failed|failing|failures?|errors?|examples?|passed|problems?)(?:\W|$)|"
-    r"\W*(?:FAILED \((?:\w+=\d+[, ]*)+\)|Interrupted: \d+ errors? )"
+    r"\W*(?:FAILED \((?:\w+=\d+[, ]*)+\)|Interrupted: \d+ errors? |(?:\w+: +\d+[,.;]? *){2,}$|"
+    r"\w+: +\d+ (?:failed|passed|skipped|total|errors?)(?:\W|$))"
 )
 """A line that says how many failed, and not what."""
 _HINTING: Final = linear(
@@ -91,7 +104,8 @@ _SAYS_IT_FAILED: Final = linear(r"^[A-Z][A-Za-z -]+ (?:failed|aborted|rejected)[
 """A line that is about the failure itself, above whatever else was printed."""
 _NOISE: Final = linear(
     r"Exit code \d+|[({\[][^\"']*[)}\]],?|[({\[]\W*\w+\W*[,({\[]|Traceback .*|"
-    r"=.*|-+|\W+|\s*at .*|npm (?:error|ERR!) A complete log.*|"
+    r"=.*|-+|\W+|\s*at .*|npm (?:error|ERR!) A complete log.*|Emitted .* event .*|"
+    r"[a-z]\w*: (?:'[^']*'|-?\d+|\[.*\]|null|undefined),|\W*\d+ ?[│▕|].*|throw new .*|raise \w.*|"
     r"(?:Please|For (?:more|further|help)|See|[Hh]int:|The full traceback) .*"
 )
 _COLOURS: Final = linear(r"\x1b\[[0-9;]*[A-Za-z]|\[[0-9;]{1,8}m")
@@ -196,25 +210,29 @@ def is_lookup(command: str) -> bool:
 
 
 def error_line(text: str, limit: int = 140) -> str:
-    """Return the line of an error text that says why: the last that names an error, else the last that tells
-    a failure in other words or counts them, else the last line; with the next one where it announces that.
+    """Return the line of an error text that says why: the last that names an error, else the last that sums
+    up, tells a failure in other words or counts them, else the last line; with the next one where it
+    announces that.
     """
-    last = hinting = failing = below = ""
+    last = hinting = failing = below = summing = ""
     lines = [line.strip() for line in _COLOURS.sub("", text).splitlines()]
     short = [line for line in lines if len(line) <= _ERROR_LINE]  # a longer one is data
     for line in reversed(short or lines):
         if not line or _NOISE.fullmatch(line):
             continue
-        whole = f"{line} {below}" if line.endswith(":") else line
+        is_named = _ONLY_NAMES.fullmatch(line)
+        whole = f"{line}: {below}" if is_named else f"{line} {below}" if line.endswith(":") else line
         last, below = last or line, line
         if _COUNTS.match(line):
             hinting = hinting or line
+        elif _SUMS_UP.found(line):
+            summing = summing or line
         elif _TELLING.found(line):
             return shortened(" ".join(whole.split()), limit)
         if not hinting and _HINTING.found(line):
             hinting = whole
         failing = line if _SAYS_IT_FAILED.found(line) else failing
-    return shortened(" ".join((failing or hinting or last or text).split()), limit)
+    return shortened(" ".join((failing or summing or hinting or last or text).split()), limit)
 
 
 def sentences(text: str) -> Iterator[str]:

@@ -27,6 +27,10 @@ def test_a_tool_call_that_stores_a_secret_is_told_what_was_masked(cli: Cli) -> N
         assert kept["metadata"] == {"password": "[redacted:keyed-value]", "note": "nothing else"}
         plain = peer.ask("store_memory", content="Bearer tokens are required", rationale="from the docs")
         assert "masked" not in plain
+        quoted = {"error": 'psql: user "shop": it\'s [redacted:jwt]'}
+        again = peer.ask("store_memory", content="it said", rationale="from a summary", metadata=quoted)
+        shown = peer.ask("get_memory", node_id=again["node_id"])
+        assert shown["node"]["metadata"] == quoted, "a mark that was there changes nothing beside it"
         again = peer.ask("store_memory", content="it was [redacted:jwt] before", rationale="from a summary")
         assert "masked" not in again
         linked = peer.ask(

@@ -312,7 +312,10 @@ def test_a_text_for_an_interpreter_is_a_trial(command: str) -> None:
     assert is_trial(command)
 
 
-@pytest.mark.parametrize("command", ["bash -e run.sh", "python3 -bb run.py", "python -m shop -c x.toml"])
+@pytest.mark.parametrize(
+    "command",
+    ["bash -e run.sh", "python3 -bb run.py", "python -m shop -c x.toml", "php artisan queue:work"],
+)
 def test_a_script_with_options_is_no_text(command: str) -> None:
     assert not is_trial(command)
 

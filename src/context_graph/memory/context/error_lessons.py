@@ -10,13 +10,20 @@ from __future__ import annotations
 
 import re
 from collections import OrderedDict
-from collections.abc import Callable, Container, Mapping
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 from uuid import UUID
 
 from context_graph.memory.context.following import Follower, keep_newest
-from context_graph.memory.context.lesson_text import quoted_in, taught_by, teaches, telling, without_runner
+from context_graph.memory.context.lesson_text import (
+    Taught,
+    quoted_in,
+    taught_by,
+    teaches,
+    telling,
+    without_runner,
+)
 from context_graph.model.memory import MemoryNode
 from context_graph.model.note import NOTE, NoteKind, kind_of_memory
 from context_graph.notes.failures import ABSENT, is_trial, normalised
@@ -37,6 +44,8 @@ _ALIKE: Final = 0.6
 """Share of the words of two errors, names and numbers aside, from which they are the same."""
 _WORDS_ALONE: Final = 5
 """Words of an error without a name, from which somebody's word of what solved it is told."""
+_WORDS_OF_ITS_OWN: Final = 10
+"""Words of an error from which it tells its kind by itself, whatever it names."""
 _SEEN: Final = 2
 """Sessions that met an error and did not solve it, before that is told."""
 _ALIKE_BESIDE: Final = 0.8
@@ -62,9 +71,13 @@ _INSTALLS: Final = linear(r" (?:install|add|get)((?: +(?:-[\w-]+|[\w./@:=<>~^-]+
 _PIECE: Final = re.compile(r"[^\W_]{3,}")
 _BY_NAME: Final = linear(
     r"(?i)in use|already (?:allocated|running|exists)|no such file|not found|does not exist|cannot find|"
-    r"no module|missing|permission denied|unable to|no matching|did not match|unknown"
+    r"no module|missing|permission denied|unable to|no matching|no rule|did not match|unknown"
 )
 """Errors that are about one thing: what mended another thing of the kind may mend nothing here."""
+
+
+_IS_TAKEN: Final = linear(r"(?i)in use|already (?:allocated|running|exists)")
+"""Of them those about what something else has: what gave that free may hold nothing of another."""
 
 
 @dataclass(slots=True)
@@ -82,7 +95,7 @@ class _Lesson:
 
     def is_for(self, error: str, here: str) -> bool:
         """Return whether it is about what an error, its command and its output, in lower case, name."""
-        if self.solved_by.startswith(_EDIT) and (
+        if _only_edits(self.solved_by.split(_JOINT)) and (
             quoted_in(error) != quoted_in(self.text) or telling(error) != self.words
         ):
             return False
@@ -90,7 +103,7 @@ class _Lesson:
             return all(name in here for name in self.names)
         if error == self.text and not quoted_in(error):
             return True
-        packages = [piece for match in _INSTALLS.finditer(self.solved_by) for piece in _pieces_of(match[1])]
+        packages = _packages_of(self.solved_by)
         return not packages or any(piece in here for piece in packages)
 
 
@@ -134,7 +147,7 @@ class ErrorLessons(Follower):
         if taught is None:
             return
         text, words = taught.error, telling(taught.error)
-        needed = _names(text) if taught.in_words else _needed(text, taught.solved)
+        needed = _names(text) if taught.in_words else _needed(taught)
         if taught.in_words and not needed and len(words) < _WORDS_ALONE:
             return
         session, error = node.session_id or "", normalised(text)
@@ -226,7 +239,10 @@ def _errors_of(output: str) -> list[str]:
     puts before them.
     """
     lines = [line.strip() for line in output.splitlines()[-_LINES:]]
-    lines = [error_line("\n".join(lines)), *(line for line in reversed(lines) if _NAMES_ERROR.found(line))]
+    lines = [
+        error_line("\n".join(lines), _LINE_CHARS),
+        *(line for line in reversed(lines) if _NAMES_ERROR.found(line)),
+    ]
     bare = [without_runner(line) for line in lines if 0 < len(line) <= _LINE_CHARS]
     return list(dict.fromkeys(bare))[:_ERRORS]
 
@@ -240,15 +256,39 @@ def _names(error: str) -> frozenset[str]:
     return frozenset(piece for name in named for piece in _PIECE.findall(name.casefold()))
 
 
-def _needed(error: str, solved: str) -> frozenset[str]:
-    """Return the pieces of an error's names that must stand in another one that ``solved`` is to solve."""
-    names, low = _names(error), solved.casefold()
+def _needed(taught: Taught) -> frozenset[str]:
+    """Return the pieces of an error's names that must stand in another one that what solved it is to solve.
+
+    What the failed command was run on may be another thing the next time, unless that was what lacked.
+    """
+    error, steps, low = taught.error, taught.solved.split(_JOINT), taught.solved.casefold()
+    names = _names(error)
     mentioned = frozenset(name for name in names if name in low)
-    is_edit = all(step.startswith(_EDIT) for step in solved.split(_JOINT))
-    is_by_name = bool(ABSENT.found(error) or _BY_NAME.found(error))
-    if is_by_name and not is_edit and not any(map(_sets_up_all, solved.split(_JOINT))):
-        return names | telling(_PLACE.sub(" ", error))
-    return names if is_edit else mentioned
+    run_on = mentioned.intersection(_PIECE.findall(taught.command.casefold()))
+    if _only_edits(steps):
+        return names
+    is_absent = ABSENT.found(error)
+    if not (is_absent or _BY_NAME.found(error)) or any(map(_sets_up_all, steps)):
+        return mentioned - run_on
+    installed = frozenset(piece for piece in _packages_of(taught.solved) if piece in error.casefold())
+    if installed:
+        return installed
+    words = telling(_PLACE.sub(" ", error))
+    if is_absent or len(words) < _WORDS_OF_ITS_OWN or _IS_TAKEN.found(error):
+        return names | words
+    if not mentioned:
+        return mentioned
+    is_other_form = any(step.split()[:1] == taught.command.split()[:1] for step in steps)
+    return names | words if is_other_form else (names | words) - run_on
+
+
+def _only_edits(steps: Sequence[str]) -> bool:
+    return all(step.startswith(_EDIT) for step in steps)
+
+
+def _packages_of(solved: str) -> list[str]:
+    """Return what the names of the packages are made of that a cure installs."""
+    return [piece for match in _INSTALLS.finditer(solved) for piece in _pieces_of(match[1])]
 
 
 def _pieces_of(packages: str) -> list[str]:

@@ -18,6 +18,7 @@ from context_graph.text.destroying import tells_of_destroying
 from context_graph.text.patterns import linear
 
 _SOLVED: Final = "Solved by: "
+_FROM: Final = "From: "
 _ERROR: Final = linear(r"Error(?: \(\d+ times\))?: ")
 _LEAST_WORDS: Final = 3
 """Words of an error that tell one from another: an exit code alone says nothing."""
@@ -27,9 +28,10 @@ _WORD: Final = re.compile(r"[^\W\d_]{2,}")
 _NAMED: Final = linear(r"[\"'`“”‘’«»]([^\"'`“”‘’«»]{1,80})[\"'`“”‘’«»]")
 _CITED: Final = linear(r"[\"“]([^\"“”]{12,200})[\"”]")
 _LINE_OF_FILE: Final = linear(r"\S+\.[A-Za-z]{1,5}(?::\d+|\(\d+)\S*")
+_PATH: Final = linear(r"[\w@.~-]*(?:[/\\][\w@.+-]+)+")
 _BEHIND_TEST: Final = linear(r"^(?:E\s+|(?:FAILED|ERROR) \S+ - )")
 _OF_A_TEST: Final = linear(
-    r"(?i)^E?\s*assert |assertionerror|^FAILED |^--- FAIL|"
+    r"(?i)^E?\s*assert |failed asserting|assertionerror|(?-i:^FAILED )|^--- FAIL|"
     r"expected .{1,80} (?:to (?:be|equal|have|match|contain)|but (?:got|was))"
 )
 """What a test of one's own says of the code under work: its cure was an edit of that code."""
@@ -42,6 +44,8 @@ class Taught(NamedTuple):
     solved: str
     in_words: bool = False
     """Whether a person or model said so, and no command showed it."""
+    command: str = ""
+    """What failed; "" if it is not known."""
 
 
 @lru_cache(maxsize=512)  # at a file the same notes are read again and again
@@ -54,13 +58,17 @@ def taught_by(content: str, known_error: str = "") -> Taught | None:
     Cost: some 50 us.
     """
     lines = content.splitlines()
-    solved = next((line.removeprefix(_SOLVED) for line in lines if line.startswith(_SOLVED)), "")
+    solved, command = (
+        next((line.removeprefix(head) for line in lines if line.startswith(head)), "")
+        for head in (_SOLVED, _FROM)
+    )
     if not solved:
         taught = _in_words(content)
         return taught if taught and teaches(taught.error) else None
     head = _ERROR.match(lines[0])
     error = without_runner(lines[0][head.end() :] if head else known_error)
-    return Taught(error, solved) if teaches(error) and not only_looks(solved) else None
+    serves = teaches(error) and not only_looks(solved)
+    return Taught(error, solved, command=command) if serves else None
 
 
 def has_form(content: str) -> bool:
@@ -102,13 +110,15 @@ def teaches(error: str) -> bool:
     """Return whether an error is unlike most others: no count of errors, nor what a test says of the code
     under work."""
     is_usual = counts_only(error) or _OF_A_TEST.found(error)
-    return len(telling(error)) >= _LEAST_WORDS and not is_usual
+    words = frozenset(_WORD.findall(_LINE_OF_FILE.sub(" ", _NAMED.sub(" ", error))))
+    return len(words) >= _LEAST_WORDS and not is_usual
 
 
 @lru_cache(maxsize=1024)
 def telling(error: str) -> frozenset[str]:
     """Return the words of an error, without what it names and where it is."""
-    return frozenset(_WORD.findall(_LINE_OF_FILE.sub(" ", _NAMED.sub(" ", error)).casefold()))
+    bare = _PATH.sub(" ", _LINE_OF_FILE.sub(" ", _NAMED.sub(" ", error)))
+    return frozenset(_WORD.findall(bare.casefold()))
 
 
 def quoted_in(error: str) -> frozenset[str]:
