@@ -15,6 +15,21 @@ ERROR = "Exit code 1\nImportError: libvips.so.42: cannot open shared object file
 OTHER = "Exit code 1\nImportError: cannot import name 'Picture' from 'gallery.models'"
 
 
+OTHER_RULES = (
+    "Icons always come from the shared set, and nobody draws any by hand in this project.",
+    "Never add a dependency without asking me, the security people check each one for weeks.",
+    "Commit messages are always written in English, with the number of the ticket in front.",
+    "Class names are always singular, the generator of the documentation wants it that way.",
+    "Never touch the vendored parser, its authors send us a new copy every other month.",
+    "Log lines never contain addresses of customers, the auditors read them once a year.",
+    "Never use abbreviations in names, half of the team reads this in a foreign language.",
+    "Every public function has a docstring, because the reference is printed for the customer.",
+    "Never sleep in tests, the runners are so slow that no pause is ever long enough.",
+    "Error texts never blame the reader, the support team has to answer for each of them.",
+    "We always squash before merging, otherwise the bisect script stumbles over half commits.",
+)
+
+
 def says(cli: Cli, session: str, *prompts: str) -> None:
     """A session in which somebody said that, and something was done."""
     hook(cli, "session-start", session, source="startup")
@@ -50,6 +65,22 @@ def test_a_rule_of_the_user_is_told_at_the_next_start_once(cli: Cli) -> None:
     again = context_of(hook(cli, "session-start", "s-2", source="compact"))
     again += asked(cli, "s-2", "Do we keep the money in floats or in cents?")
     assert again.count(rule) == 1, "its context had it no longer"
+
+
+def test_of_more_rules_than_a_start_holds_the_nearest_to_its_task_are_told_at_the_first_prompt(
+    cli: Cli,
+) -> None:
+    """They share no word with the task; at later prompts only what concerns them comes."""
+    says(cli, "s-1", "Add the cellar. All volumes are kept in whole millilitres, never as floats.")
+    for number, rule in enumerate(OTHER_RULES):
+        says(cli, f"s-{number + 2}", f"Go on with the pages. {rule}")
+    said = "whole millilitres"
+    assert said not in start(cli, "s-20")
+    first = asked(cli, "s-20", "Sum up the litres of all bottles")
+    assert said in first and "vendored parser" not in first
+    assert said not in start(cli, "s-21")
+    asked(cli, "s-21", "Restart the worker and see whether its queue drains")
+    assert said not in asked(cli, "s-21", "Sum up the litres of all bottles")
 
 
 def test_after_a_compaction_a_rule_that_was_taken_back_before_it_is_not_told(cli: Cli) -> None:

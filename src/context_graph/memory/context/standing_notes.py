@@ -17,6 +17,7 @@ from context_graph.model.memory import CAPTURED, CONFIRMED, NOTED, MemoryNode
 from context_graph.model.note import NOTE, NoteKind, kind_of_memory
 from context_graph.notes.said import Statement, concerns, contradicts, read, repeated, replaces
 from context_graph.notes.said.about import command_name
+from context_graph.notes.said.language import language_of
 from context_graph.notes.said.statement import Kind
 from context_graph.text.quoting import Line, day_text, quoted
 from context_graph.text.sentences import shortened
@@ -24,6 +25,10 @@ from context_graph.text.sentences import shortened
 _RULES: Final = 256
 """Rules of a store that are told, the newest."""
 _CONCERNS: Final = 0.5
+_NEAR: Final = 0.15
+"""The cosine from which a rule may be meant that shares no word with the work: of 93 made-up rules among some
+30 others, 65 % are then among the four nearest to a task that they concern."""
+_SAME_LANGUAGE: Final = 0.3
 _RULE_CHARS: Final = 220
 _STORED_BY: Final = {NOTED: "user", "tool": "Claude", "cli": "user", "import": "an import"}
 """Who stored a memory, by its source."""
@@ -152,9 +157,36 @@ class StandingNotes(Follower):
         )
         yield from self._untold(shown, rules)
 
-    def concerning(self, session_id: str, prompt: str, shown: Container[str]) -> Iterator[Line]:
-        """Yield the rules that concern a prompt, those that do most first. Cost: some 20 us a rule."""
+    def concerning(
+        self,
+        session_id: str,
+        prompt: str,
+        shown: Container[str],
+        near: Callable[[str], float] | None = None,
+    ) -> Iterator[Line]:
+        """Yield the rules that concern a prompt, those that do most first; then, with ``near``, those whose
+        meaning is nearest. Cost: some 25 us a rule.
+
+        Args:
+            near: The cosine of a text's meaning and the prompt's.
+        """
         yield from self._told_at(session_id, shown, lambda rule: concerns(rule.statement, prompt=prompt))
+        if near is None:
+            return
+        spoken = language_of(prompt)
+
+        def nearness(rule: _Rule) -> float:
+            text = rule.statement.text
+            cosine = near(text)
+            if (
+                rule.statement.kind != "rule"
+                or cosine < _NEAR
+                or concerns(rule.statement, prompt=prompt) >= _CONCERNS
+            ):
+                return 0.0
+            return cosine + _SAME_LANGUAGE * (language_of(text) is spoken)
+
+        yield from self._told_at(session_id, shown, nearness, least=_NEAR)
 
     def about_path(self, session_id: str, path: str, shown: Container[str]) -> Iterator[Line]:
         """Yield the rules whose scope is a file: its path, its folder or its type."""

@@ -75,6 +75,8 @@ class Names:
     file_types: dict[str, tuple[str, ...]]
     acts: tuple[tuple[str, str], ...]
     """Beginnings of words with the command that does what they say."""
+    tongues: dict[str, str]
+    """What languages are called, in all that are known, with the language's code."""
 
 
 def _listed(text: str) -> tuple[str, ...]:
@@ -89,8 +91,18 @@ def names() -> Names:
     return Names(
         frozenset(_listed(content["programs"])),
         frozenset(_listed(content["with_verbs"])),
-        {name: _listed(endings) for name, endings in content["file_types"].items()},
+        {
+            name: tuple(
+                ending
+                for listed, endings in content["file_types"].items()
+                if name in _listed(listed)
+                for ending in _listed(endings)
+            )
+            for listed in content["file_types"]
+            for name in _listed(listed)
+        },
         tuple((begin, act) for act, words in content["acts"].items() for begin in _listed(words)),
+        {word: code for code, words in content["tongues"].items() for word in _listed(words)},
     )
 
 

@@ -315,7 +315,8 @@ class MemoryHooks:
         return {**self.stats(), **(self.ledger.report(now_ms) if self._has_memory() else {})}
 
     def _recalled(self, event: HookEvent, what: str, prompt: str, budget: int, settings: Settings) -> str:
-        from context_graph.memory.embed import default_provider
+        from context_graph.memory.asked import closeness
+        from context_graph.memory.embed import default_provider, meaning_of
         from context_graph.memory.recall import MAX_QUERY_CHARS
         from context_graph.memory.relevance import brought, is_brief_request
         from context_graph.text.phrases import is_question
@@ -330,7 +331,8 @@ class MemoryHooks:
         if what == "subagent":
             rules = self._guarded("rules", self._rules.at_task, event.session_id, asked, room) or []
         else:
-            concerning = partial(self._rules.at_prompt, event.session_id, asked, known, room)
+            near = closeness(default_provider(), meaning_of(default_provider(), asked))
+            concerning = partial(self._rules.at_prompt, event.session_id, asked, known, room, near)
             rules = self._guarded("rules", concerning) or []
         self._calls.asked(event.session_id, asked)
         known = known | {line.node_id for line in rules}

@@ -19,13 +19,14 @@ if TYPE_CHECKING:
     from context_graph.model.note import NoteKind
     from context_graph.text.quoting import Line
 
-START_TOKENS: Final = 200
+START_TOKENS: Final = 150
 EARLIER: Final = "In earlier sessions:"
 """Over what follows the user's rules and is none of his."""
 PROMPT_TOKENS: Final = 150
 TASK_TOKENS: Final = 64
 """Of rules that a subagent's task does not name: what its task needs has the rest."""
-_PROMPT_RULES: Final = 4
+_PROMPT_RULES: Final = 6
+_SESSIONS: Final = 256
 _READ: Final = 256
 """Notes of a kind that are read first, the newest."""
 _ACCOUNTS: Final = 8
@@ -61,6 +62,8 @@ class RulesAndLessons:
         self._lessons: ErrorLessons | None = None
         self._read_seq: int | None = None
         """Of the project's memory, when the rules were last read."""
+        self._prompted: OrderedDict[str, None] = OrderedDict()
+        """Sessions that had a prompt."""
         self._keys: dict[str, set[str]] = {}
         self._noted: set[str] = set()
         """Keys that the launcher's filter has."""
@@ -69,9 +72,22 @@ class RulesAndLessons:
         """Return the rules for all work, in at most START_TOKENS, without what the ``sentences`` end."""
         return _headed(self._fitting(self._rules().for_start(shown, sentences), START_TOKENS))
 
-    def at_prompt(self, session_id: str, prompt: str, shown: Container[str], tokens: int) -> list[Line]:
-        """Return the rules that concern a prompt or a task."""
-        rules = self._rules().concerning(session_id, prompt, shown)
+    def at_prompt(
+        self,
+        session_id: str,
+        prompt: str,
+        shown: Container[str],
+        tokens: int,
+        near: Callable[[str], float] | None = None,
+    ) -> list[Line]:
+        """Return the rules that concern a prompt or a task; at a session's first also those that are nearest
+        to it (`StandingNotes.concerning`).
+        """
+        from context_graph.memory.context.following import keep_newest
+
+        is_first = session_id not in self._prompted
+        keep_newest(self._prompted, session_id, None, _SESSIONS)
+        rules = self._rules().concerning(session_id, prompt, shown, near if is_first else None)
         return _headed(self._fitting(islice(rules, _PROMPT_RULES), tokens))
 
     def at_task(self, session_id: str, task: str, tokens: int) -> list[Line]:

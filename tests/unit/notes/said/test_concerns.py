@@ -25,6 +25,14 @@ def test_a_rule_about_a_kind_of_file_concerns_no_other() -> None:
     assert concerns(rule, path="api/cart.py") < FLOOR
 
 
+def test_what_is_used_in_one_language_alone_is_about_its_files() -> None:
+    rule = said("constructor injection only, @Autowired on fields makes sonar fail")
+    assert concerns(rule, path="src/main/java/shop/ReminderService.java") >= FLOOR
+    assert concerns(rule, path="web/reminder.ts") < FLOOR
+    assert concerns(said("no unwrap outside of tests"), path="crates/agent/src/config.rs") >= FLOOR
+    assert concerns(said("we target SwiftUI only, no UIKit"), path="App/DetailView.swift") >= FLOOR
+
+
 def test_a_rule_about_a_command_concerns_that_and_no_other_of_its_program() -> None:
     rule = said("never use git stash in this checkout")
     assert concerns(rule, command="git stash pop") == 1.0

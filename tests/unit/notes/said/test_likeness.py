@@ -29,6 +29,17 @@ def said(text: str) -> Statement:
         ("теперь podman вместо docker", "контейнеры запускаем через docker"),
         ("不再用 docker,改用 podman", "这里用 docker"),
         ("dockerではなくpodmanを使ってください", "コンテナはdockerで動かします"),
+        (
+            "prod runs Kotlin 2 since yesterday, so context receivers are fine",
+            "we're on Kotlin 1, no receivers",
+        ),
+        ("the gate for complexity is 12 now", "complexity has to stay below 9"),
+        ("shared types moved to packages/model, lib/types is dead", "shared types live in lib/types"),
+        ("ops moved the test broker to mq-green.internal", "the test broker is mq-1.internal"),
+        ("Rechnungstexte ab jetzt auf Englisch", "Rechnungstexte bitte auf Deutsch"),
+        ("no more bootstrap in new forms, plain css instead", "style the forms with bootstrap"),
+        ("master is gone, merge requests go to trunk", "open merge requests against master"),
+        ("we dropped resque for good_job last week", "background jobs use resque"),
     ],
 )
 def test_it_ends_what_it_contradicts(new: str, old: str) -> None:
@@ -58,6 +69,10 @@ def test_other_words_for_the_same_are_the_same(one: str, other: str) -> None:
         ("never edit gen/ by hand", "never edit vendor/ by hand"),
         ("the api listens on 8080", "the mail relay listens on 2525"),
         ("use fd instead of find", "use rg instead of grep"),
+        ("the gateway answers within 200 ms now", "the gateway listens on 8080"),
+        ("methods may have 60 lines now", "files have at most 300 lines"),
+        ("new icons live under assets/icons now", "the api client lives in lib/client"),
+        ("answer in English now", "comments are written in German"),
     ],
 )
 def test_statements_of_other_things_stand_side_by_side(one: str, other: str) -> None:
