@@ -53,6 +53,7 @@ _QUIET: Final = frozenset(
         "the_many",
         "limit",
         "ends",
+        "over",
         "person",
         "everywhere",
         "habit",

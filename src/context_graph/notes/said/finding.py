@@ -12,6 +12,7 @@ from context_graph.notes.said.language import language_of
 from context_graph.notes.said.reading import Prompt
 from context_graph.notes.said.scoring import Span, best_span, weights
 from context_graph.notes.said.statement import Kind, Statement
+from context_graph.notes.said.values import values_by_kind
 from context_graph.text.patterns import linear
 
 MOST_STATEMENTS: Final = 12
@@ -31,6 +32,10 @@ is reported.
 """
 _ALLOWED: Final = 3.0
 """What speaks more for one that takes back what was said: a rule that its user took back does harm."""
+_STATED: Final = 0.9
+"""The same for a prompt that does nothing but state a fact: why else would it be said?"""
+_NO_FACT: Final = frozenset({"state", "past", "symptom", "task", "maybe", "hearsay", "denied", "this"})
+_SAYS_HOW: Final = frozenset({"be", "keep", "env", "limit", "base"})
 _LIMITS: Final = frozenset({"only", "instead"})
 _LIMIT_WORDS: Final = 3
 """Words of a clause among which one says that it limits what stands before it: `but only`, `except`."""
@@ -170,7 +175,19 @@ def _lasts(reading: Reading, at: int, span: Span) -> float:
         return _ORDERED
     if _allows_after_all(reading, at):
         return _ALLOWED
-    return -_ORDERED if _is_for_once(reading, at) or _is_reported(reading, at) else 0.0
+    if _is_for_once(reading, at) or _is_reported(reading, at):
+        return -_ORDERED
+    return _STATED if _states_a_fact(reading, at) else 0.0
+
+
+def _states_a_fact(reading: Reading, at: int) -> bool:
+    """Return whether a prompt is one sentence that says how something is, by a value, or has become, and asks
+    for nothing: `staging is on db-2`.
+    """
+    kinds = reading.around[at]
+    if len(reading.clauses) > 1 or reading.prompt.sentences[at].asks or kinds & _NO_FACT:
+        return False
+    return bool(kinds & {"ends", "over"}) or bool(kinds & _SAYS_HOW and values_by_kind(reading.prompt.sentences[at].text))
 
 
 def _binds_all(reading: Reading, at: int) -> bool:

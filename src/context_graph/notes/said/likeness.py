@@ -3,28 +3,18 @@
 from __future__ import annotations
 
 import re
-from functools import lru_cache
 from typing import Final
 
-from context_graph.notes.said.about import about, names, stem
+from context_graph.notes.said.about import about, stem
 from context_graph.notes.said.content import MOST_CHARS, read_content
 from context_graph.notes.said.language import language_of
 from context_graph.notes.said.statement import Statement
 from context_graph.notes.said.swaps import swap_in
+from context_graph.notes.said.values import OF_NUMBER, values_by_kind
 from context_graph.text.paraphrase import same_meaning
 
 _VALUE: Final = re.compile(r"\d+(?:[.,:]\d+)*")
 _NAME: Final = re.compile(r"\w[\w.+#/-]*")
-_NUMBER: Final = re.compile(
-    r"(?<![\w./-])(\d+(?:[.:]\d+)*)(?![\w/-]|\.\w)(?: ?(%|[a-z]{2,}s|ms|mb|gb|kb|px))?"
-)
-"""A number that stands alone, and its unit: a sign, or a word in the plural."""
-_JOINED: Final = re.compile(
-    r"(?<![\w/.-])(?:[a-z]\w*(?:[.-]\w+)*-?\d[\w.-]*|[a-z][\w-]*(?:\.[a-z][\w-]+)+)(?![\w/])"
-)
-"""A host, a region, a version with its name: `eu-west-1`, `pg-blue.internal`."""
-_PATH: Final = re.compile(r"[\w.-]+(?:/[\w.-]+)+/?")
-_OF_NUMBER: Final = "number of "
 _NAME_PIECE: Final = re.compile(r"[^\W_]+")
 _VAGUE: Final = frozenset("new keep code use old write put make file script live belong move port".split())  # noqa: SIM905
 """Topics that any two sentences may share."""
@@ -148,9 +138,9 @@ def _is_new_value(new: Statement, old: Statement) -> bool:
     has: a number of the same unit, a folder, a host or branch, a language. Or it names the old value beside
     another one.
     """
-    if not {"ends", "now", "revised"} & _kinds(new) or new.wants == "dont":
+    if not {"ends", "over", "now", "revised"} & _kinds(new) or new.wants == "dont":
         return False
-    before, now = _values_by_kind(old.text), _values_by_kind(new.text)
+    before, now = values_by_kind(old.text), values_by_kind(new.text)
     for kind in before.keys() & now.keys():
         if before[kind] < now[kind]:
             return True
@@ -166,26 +156,7 @@ def _is_new_value(new: Statement, old: Statement) -> bool:
 
 def _units(statement: Statement) -> frozenset[str]:
     """Return the kinds of a statement's numbers."""
-    return frozenset(kind for kind in _values_by_kind(statement.text) if kind.startswith(_OF_NUMBER))
-
-
-@lru_cache(maxsize=512)  # each rule is compared with all others
-def _values_by_kind(text: str) -> dict[str, frozenset[str]]:
-    """Return what a sentence gives as values, by kind: numbers of each unit, paths, names with a joint,
-    languages.
-    """
-    of, lower = language_of(text), text.casefold()
-    values: dict[str, set[str]] = {}
-    for number, unit in _NUMBER.findall(lower):
-        values.setdefault(_OF_NUMBER + ("" if unit in of.common else unit), set()).add(number)
-    for path in _PATH.findall(lower):
-        values.setdefault("path", set()).add(path.rstrip("/."))
-    for name in _JOINED.findall(lower):
-        values.setdefault("name", set()).add(name.rstrip("."))
-    for word in of.words(lower):
-        if word in names().tongues:
-            values.setdefault("language", set()).add(names().tongues[word])
-    return {kind: frozenset(each) for kind, each in values.items()}
+    return frozenset(kind for kind in values_by_kind(statement.text) if kind.startswith(OF_NUMBER))
 
 
 def _topics(statement: Statement) -> frozenset[str]:
