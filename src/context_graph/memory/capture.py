@@ -17,6 +17,7 @@ import os
 from _blake2 import blake2b
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from functools import cache, partial
 from typing import Any, Final
 from uuid import UUID
 
@@ -30,7 +31,8 @@ from context_graph.model.note import EVERYWHERE, KIND, NOTE, OPEN_KEY, Note, Not
 from context_graph.notes.gather import Gathered
 from context_graph.notes.kinds.searched import searched_text
 from context_graph.notes.make import REMARKS, notes_of
-from context_graph.notes.rules import user_sentences
+from context_graph.notes.rules import ending_in, user_sentences
+from context_graph.notes.said import Statement, read
 from context_graph.notes.templates import Templates
 
 EventsAfter = Callable[[int], Iterable[tuple[int, HookEvent]]]
@@ -38,6 +40,8 @@ Users = Callable[[str], Memex | None]
 """Opens the memory of an account by its store's name (`config.account_of`); makes it if that can be."""
 
 SOURCE: Final = CAPTURED
+_SAID_BEFORE: Final = 256
+"""Rules, and decisions, of a store that a sentence may end: the newest."""
 NOTES: Final = "notes"
 """Key of a summary's metadata that has the ids of its session's notes."""
 GATHERED: Final = "gathered"
@@ -105,19 +109,30 @@ def absorb(
     events: Iterable[tuple[int, HookEvent]],
     leaves_out: Callable[[str], bool] | None,
     templates: Templates,
+    known: Callable[[], Sequence[Statement]] | None = None,
 ) -> int:
     """Have both take in the events; how many were new to one of them, twice those that were to both.
 
-    What a prompt says is worked out once, of all its words; its task is what is no template.
+    What a prompt says is worked out once, of all its words; its task is what is no template. ``known``: what
+    the user said before, which a sentence may end.
     """
     new = 0
     for number, event in events:
         sentences = user_sentences(event)
+        if known is not None and not sentences:
+            sentences = ending_in(event, known)
         numbered = (number, _without_template(event, templates))
         new += work.absorb((numbered,), leaves_out, sentences) + gathered.absorb(
             (numbered,), leaves_out, sentences
         )
     return new
+
+
+def _said_before(memex: Memex) -> list[Statement]:
+    """Return the newest rules and decisions of a store's user."""
+    kinds = (NoteKind.RULE, NoteKind.DECISION)
+    pages = [memex.list(limit=_SAID_BEFORE, filters=RecallFilters(kind=kind)).nodes for kind in kinds]
+    return [read("rule", node.content) for nodes in pages for node in nodes]
 
 
 def _without_template(event: HookEvent, templates: Templates) -> HookEvent:
@@ -179,7 +194,7 @@ def capture(
     before = there.node if there else None
     work, gathered = work_of(before), gathered_of(before)
     since, templates = events_after(min(work.last_event, gathered.last_event)), templates_of(memex)
-    new = absorb(work, gathered, since, leaves_out, templates)
+    new = absorb(work, gathered, since, leaves_out, templates, cache(partial(_said_before, memex)))
     if not new and (sealed_at_ms is None or there is None):
         return None
     work.branch = work.branch if branch is None else branch

@@ -5,13 +5,14 @@ All that makes notes of prompts goes through here; `said` tells what holds furth
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 from context_graph.claude.hooks.origin import own_words
 from context_graph.model import HookEvent
 from context_graph.model.note import EVERYWHERE, NoteKind
-from context_graph.notes.said import statements
+from context_graph.notes.said import Statement, read, replaces, statements
+from context_graph.notes.said.likeness import says_change
 from context_graph.notes.said.reading import Prompt
 from context_graph.text.patterns import linear
 from context_graph.text.sentences import shortened
@@ -39,6 +40,20 @@ class UserSentence(NamedTuple):
 def user_sentences(event: HookEvent) -> list[UserSentence]:
     """Return what a prompt says that holds on; [] for any other event. Cost: as `sentences_in`."""
     return sentences_in(own_words(event.parts.words or event.input_text)) if event.is_prompt else []
+
+
+def ending_in(event: HookEvent, known: Callable[[], Sequence[Statement]]) -> list[UserSentence]:
+    """Return the sentences of a short prompt that end one of ``known``, whatever else speaks for them:
+    `PRs go to trunk now`, where somebody said that they go to develop.
+    """
+    prompt = own_words(event.parts.words or event.input_text) if event.is_prompt else ""
+    if not prompt or len(prompt) > _TALK_CHARS:
+        return []
+    reading = Prompt(prompt)
+    later = (read("rule", reading.whole(each.text)) for each in reading.sentences if not each.asks)
+    return [
+        _sentence_of(new) for new in later if says_change(new) and any(replaces(new, old) for old in known())
+    ]
 
 
 def without_the_users_own(prompt: str, sentences: Sequence[UserSentence]) -> str:
@@ -83,14 +98,15 @@ def _places_in(text: str) -> Iterator[str]:
 def sentences_in(prompt: str) -> list[UserSentence]:
     """Return what ``prompt`` says that holds on, in order, at most 400 characters each. Cost: 2 ms for 1
     KB."""
-    return [
-        UserSentence(
-            NoteKind.RULE if statement.kind == "rule" else NoteKind.DECISION,
-            shortened(statement.text, SENTENCE_CHARS),
-            statement.wants,
-            statement.scope,
-            statement.chosen,
-            statement.instead_of,
-        )
-        for statement in statements(prompt)
-    ]
+    return [_sentence_of(statement) for statement in statements(prompt)]
+
+
+def _sentence_of(statement: Statement) -> UserSentence:
+    return UserSentence(
+        NoteKind.RULE if statement.kind == "rule" else NoteKind.DECISION,
+        shortened(statement.text, SENTENCE_CHARS),
+        statement.wants,
+        statement.scope,
+        statement.chosen,
+        statement.instead_of,
+    )

@@ -143,6 +143,16 @@ def test_a_rule_that_a_later_one_replaced_is_told_no_more(cli: Cli) -> None:
     assert "We moved to pnpm" in text and "We use npm here" not in text
 
 
+def test_a_sentence_that_ends_a_rule_is_kept_though_it_sounds_like_a_task(cli: Cli) -> None:
+    later = "make that 120 for the line length from today, the formatter is set up"
+    says(cli, "s-1", "Add the basket.", later)
+    assert later not in start(cli, "s-2"), "there is nothing that it could change"
+    says(cli, "s-3", "Add the basket. The maximal line length is 80, always.")
+    says(cli, "s-4", "Show the total.", later)
+    text = start(cli, "s-5")
+    assert later in text and "is 80" not in text
+
+
 def test_a_rule_that_was_forgotten_is_told_no_more(cli: Cli) -> None:
     says(cli, "s-1", "Add the basket. Never use floats for money.")
     assert "The user said" in start(cli, "s-2")

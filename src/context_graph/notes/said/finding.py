@@ -187,7 +187,9 @@ def _states_a_fact(reading: Reading, at: int) -> bool:
     kinds = reading.around[at]
     if len(reading.clauses) > 1 or reading.prompt.sentences[at].asks or kinds & _NO_FACT:
         return False
-    return bool(kinds & {"ends", "over"}) or bool(kinds & _SAYS_HOW and values_by_kind(reading.prompt.sentences[at].text))
+    return bool(kinds & {"ends", "over"}) or bool(
+        kinds & _SAYS_HOW and values_by_kind(reading.prompt.sentences[at].text)
+    )
 
 
 def _binds_all(reading: Reading, at: int) -> bool:

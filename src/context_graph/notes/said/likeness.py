@@ -60,6 +60,11 @@ def replaces(new: Statement, old: Statement) -> bool:
     return _gives_up(new, old) or _turns(new, old) or _other_value(new, old) or _is_new_value(new, old)
 
 
+def says_change(statement: Statement) -> bool:
+    """Return whether a statement says that something is otherwise now."""
+    return bool(statement.instead_of or {"ends", "over", "revised"} & _kinds(statement))
+
+
 def ending(text: str) -> Statement | None:
     """Return the statement of ``text`` if it says that something holds no longer, else None. Cost: some 100
     us."""
