@@ -19,7 +19,8 @@ _LINE_CHARS: Final = 120
 _SAYS: Final = linear(r"\w")
 _COUNTS: Final = linear(
     r"(?i)^\W*(?:\w+\W+){0,2}\d+ (?:errors?|fail\w*|tests?|problems?)(?:\W|$)|\((?:\w+=\d+(?:, )?)+\)$|"
-    r"(?i)^\W*(?:\w+: +\d+(?:\.\d+)?\w?[,.;]? *){2,}$"
+    r"(?i)^\W*(?:\w+: +\d+(?:\.\d+)?\w?[,.;]? *){2,}$|"
+    r"(?i)(?:\d+ (?:passed|failed|ignored|skipped|errors?)[;,.]? ?){2}"
 )
 
 

@@ -85,7 +85,7 @@ _SUMS_UP: Final = linear(
     r"(?:exit(?:ed)?|return(?:ed)?)(?: with)?(?: a)?(?: non-?zero)? (?:code|status)|cannot continue\.?$"
 )
 """A line that says that it all failed, and not why: what goes before says it."""
-_ONLY_NAMES: Final = linear(r"[\w\\.:]+(?:Error|Exception)")
+_ONLY_NAMES: Final = linear(r"(?:[\w\\.:]+ ?){0,3}(?:Error|Exception)")
 """A line that is an error's name alone: what it says stands below."""
 _ERROR_LINE: Final = 400
 _COUNTS: Final = linear(

@@ -67,6 +67,7 @@ _NAMES_ERROR: Final = linear(
     r"(?i)error|exception|fatal|cannot|could not|can't|not found|denied|refused|unable"
 )
 _BEFORE: Final = linear(r"([\w.+-]+): (?:command )?not found|(?:port |::|[\d*]:|host:)(\d{4,5})(?:\W|$)")
+_CODE: Final = linear(r"(?i)(?:error|status|code|errno|http/[\d.]+|http)[: (#]{0,2}(\d{3,5})(?:\W|$)")
 _INSTALLS: Final = linear(r" (?:install|add|get)((?: +(?:-[\w-]+|[\w./@:=<>~^-]+))+)")
 _PIECE: Final = re.compile(r"[^\W_]{3,}")
 _BY_NAME: Final = linear(
@@ -98,6 +99,8 @@ class _Lesson:
         if _only_edits(self.solved_by.split(_JOINT)) and (
             quoted_in(error) != quoted_in(self.text) or telling(error) != self.words
         ):
+            return False
+        if not _codes(self.text) <= _codes(error):
             return False
         if self.names:
             return all(name in here for name in self.names)
@@ -280,6 +283,11 @@ def _needed(taught: Taught) -> frozenset[str]:
         return mentioned
     is_other_form = any(step.split()[:1] == taught.command.split()[:1] for step in steps)
     return names | words if is_other_form else (names | words) - run_on
+
+
+def _codes(error: str) -> frozenset[str]:
+    """Return the codes by which an error says what it is: 401 is none of 503's."""
+    return frozenset(match[1] for match in _CODE.finditer(error))
 
 
 def _only_edits(steps: Sequence[str]) -> bool:
