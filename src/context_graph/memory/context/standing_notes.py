@@ -28,7 +28,8 @@ _CONCERNS: Final = 0.5
 _NEAR: Final = 0.15
 """The cosine from which a rule may be meant that shares no word with the work: of 93 made-up rules among some
 30 others, 65 % are then among the four nearest to a task that they concern."""
-_SAME_LANGUAGE: Final = 0.3
+_VERY_NEAR: Final = 0.3
+"""The same for one in another language, or about some files or commands only."""
 _RULE_CHARS: Final = 220
 _STORED_BY: Final = {NOTED: "user", "tool": "Claude", "cli": "user", "import": "an import"}
 """Who stored a memory, by its source."""
@@ -176,15 +177,15 @@ class StandingNotes(Follower):
         spoken = language_of(prompt)
 
         def nearness(rule: _Rule) -> float:
-            text = rule.statement.text
+            text, is_general = rule.statement.text, rule.reach <= ALL_WORK  # others are told where they apply
             cosine = near(text)
-            if (
-                rule.statement.kind != "rule"
-                or cosine < _NEAR
-                or concerns(rule.statement, prompt=prompt) >= _CONCERNS
-            ):
+            if rule.statement.kind != "rule" or concerns(rule.statement, prompt=prompt) >= _CONCERNS:
                 return 0.0
-            return cosine + _SAME_LANGUAGE * (language_of(text) is spoken)
+            return (
+                cosine
+                if cosine >= (_NEAR if is_general and language_of(text) is spoken else _VERY_NEAR)
+                else 0.0
+            )
 
         yield from self._told_at(session_id, shown, nearness, least=_NEAR)
 

@@ -2,38 +2,40 @@
 
 from __future__ import annotations
 
-import re
 from functools import lru_cache
+from itertools import pairwise
 from typing import Final
 
 from context_graph.notes.said.about import names
 from context_graph.notes.said.language import language_of
+from context_graph.text.patterns import linear
 
-_NUMBER: Final = re.compile(
-    r"(?<![\w./-])(\d+(?:[.:]\d+)*)(?![\w/-]|\.\w)(?: ?(%|[a-z]{2,}s|ms|mb|gb|kb|px))?"
-)
-"""A number that stands alone, and its unit: a sign, or a word in the plural."""
-_JOINED: Final = re.compile(
-    r"(?<![\w/.-])(?:[a-z]\w*(?:[.-]\w+)*-?\d[\w.-]*|[a-z][\w-]*(?:\.[a-z][\w-]+)+)(?![\w/])"
-)
-"""A host, a region, a version with its name: `eu-west-1`, `pg-blue.internal`."""
-_PATH: Final = re.compile(r"[\w.-]+(?:/[\w.-]+)+/?")
 OF_NUMBER: Final = "number of "
+_TOKEN: Final = linear(r"[\w./:%-]+")
+_NUMBER: Final = linear(r"(\d+(?:[.:]\d+)*)(%|[a-z]{1,3})?")
+_UNIT: Final = linear(r"%|[a-z]{2,}s|ms|mb|gb|kb|px")
+"""A sign, or a word in the plural."""
+_JOINED: Final = linear(r"[a-z]\w*[.-][\w.-]*\d[\w.-]*|[a-z]+\d[\w.-]*|[a-z][\w-]*(?:\.[a-z][\w-]+)+")
+"""A host, a region, a version with its name: `eu-west-1`, `pg-blue.internal`."""
 
 
 @lru_cache(maxsize=512)  # each rule is compared with all others
 def values_by_kind(text: str) -> dict[str, frozenset[str]]:
     """Return what a sentence gives as values, by kind: numbers of each unit, paths, names with a joint,
-    languages.
+    languages. Linear in its length.
     """
     of, lower = language_of(text), text.casefold()
     values: dict[str, set[str]] = {}
-    for number, unit in _NUMBER.findall(lower):
-        values.setdefault(OF_NUMBER + ("" if unit in of.common else unit), set()).add(number)
-    for path in _PATH.findall(lower):
-        values.setdefault("path", set()).add(path.rstrip("/."))
-    for name in _JOINED.findall(lower):
-        values.setdefault("name", set()).add(name.rstrip("."))
+    tokens = [match[0].rstrip(".:/-") for match in _TOKEN.finditer(lower)]
+    for token, following in pairwise([*tokens, ""]):
+        number = _NUMBER.fullmatch(token)
+        if number:
+            unit = number[2] or (following if _UNIT.fullmatch(following) else "")
+            values.setdefault(OF_NUMBER + ("" if unit in of.common else unit), set()).add(number[1])
+        elif "/" in token.strip("/"):
+            values.setdefault("path", set()).add(token)
+        elif _JOINED.fullmatch(token):
+            values.setdefault("name", set()).add(token)
     for word in of.words(lower):
         if word in names().tongues:
             values.setdefault("language", set()).add(names().tongues[word])
