@@ -277,12 +277,11 @@ def _needed(taught: Taught) -> frozenset[str]:
     if installed:
         return installed
     words = telling(_PLACE.sub(" ", error))
-    if is_absent or len(words) < _WORDS_OF_ITS_OWN or _IS_TAKEN.found(error):
-        return names | words
-    if not mentioned:
-        return mentioned
-    is_other_form = any(step.split()[:1] == taught.command.split()[:1] for step in steps)
-    return names | words if is_other_form else (names | words) - run_on
+    is_other_form = any(word in taught.solved.split() for word in taught.command.split()[:1])
+    if mentioned and mentioned <= run_on and not (is_absent or is_other_form):
+        return (names | words) - run_on
+    is_its_own = len(words) >= _WORDS_OF_ITS_OWN and not (is_absent or _IS_TAKEN.found(error))
+    return mentioned if is_its_own and not mentioned else names | words
 
 
 def _codes(error: str) -> frozenset[str]:

@@ -31,8 +31,8 @@ _LINE_OF_FILE: Final = linear(r"\S+\.[A-Za-z]{1,5}(?::\d+|\(\d+)\S*")
 _PATH: Final = linear(r"[\w@.~-]*(?:[/\\][\w@.+-]+)+")
 _BEHIND_TEST: Final = linear(r"^(?:E\s+|(?:FAILED|ERROR) \S+ - )")
 _OF_A_TEST: Final = linear(
-    r"(?i)^E?\s*assert |failed asserting|assertionerror|(?-i:^FAILED )|^--- FAIL|"
-    r"expected .{1,80} (?:to (?:be|equal|have|match|contain)|but (?:got|was))"
+    r"(?i)^E?\s*assert |failed asserting|assertion(?:failed)?error|(?-i:^FAILED )|^--- FAIL|"
+    r"expected:? .{1,80} (?:to (?:be|equal|have|match|contain)|but (?:got|was))"
 )
 """What a test of one's own says of the code under work: its cure was an edit of that code."""
 

@@ -29,9 +29,9 @@ _LEAST_WORDS: Final = 2
 _WORDS: Final = linear(r"\pL{2,}")
 _BEHIND_TEST: Final = linear(r"^(?:E\s+|(?:FAILED|ERROR) \S+(?: - |$))")
 _OF_A_TEST: Final = linear(
-    r"(?i)^E?\s*assert |failed asserting|assertion ?error|^- (?:fail|assert)|^(?:FAIL|ERROR): test|"
-    r"^--- FAIL|nomatch: |"
-    r"^did not raise|expected .{1,80} (?:to (?:be|equal|have|match|contain)|but (?:got|was))"
+    r"(?i)^E?\s*assert |failed asserting|assertion ?(?:failed)?error|^- (?:fail|assert)|"
+    r"^(?:FAIL|ERROR): test|^--- FAIL|nomatch: |"
+    r"^did not raise|expected:? .{1,80} (?:to (?:be|equal|have|match|contain)|but (?:got|was))"
 )
 """What a test says of the code under work."""
 _OF_SOURCE: Final = linear(
