@@ -124,7 +124,7 @@ class Host:
         told = json.loads(answer.stdout) if answer.stdout else {}
         text = told.get("hookSpecificOutput", {}).get("additionalContext", "")
         for line in _LINE.finditer(text):
-            is_of_file = event.endswith("ToolUse") and "worked on the like" not in line["says"]
+            is_of_file = event.endswith("ToolUse") and "similar work on" not in line["says"]
             yield Told(event, line[1], is_early, is_of_file)
 
     @property

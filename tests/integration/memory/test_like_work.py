@@ -110,11 +110,11 @@ def test_the_session_that_worked_on_the_same_is_told_of_once(cli: Cli) -> None:
     assert before_a_call(cli, "new") == "", "nothing was done yet"
     looked_up(cli, "new", "pay")
     told = before_a_call(cli, "new")
-    assert "worked on the like" in told and PLACES["pay"][0] in told
+    assert "similar work on" in told and PLACES["pay"][0] in told
     assert PLACES["img"][0] not in told
     for _ in range(4):
         looked_up(cli, "new", "pay")
-        assert "worked on the like" not in before_a_call(cli, "new"), "it is told once"
+        assert "similar work on" not in before_a_call(cli, "new"), "it is told once"
 
 
 def test_a_session_that_nothing_is_like_is_told_of_none(cli: Cli) -> None:

@@ -87,7 +87,7 @@ def line_of_like_work(
     if not (work.prompts and files):
         return None
     goal, *more = _did(work)
-    head = f"a session on {day_text(work.ended_ms, now_ms)} worked on the like"
+    head = f"similar work on {day_text(work.ended_ms, now_ms)}"
     return _fitted(head, [goal, f"Files: {', '.join(files)}", *more], str(node.id), fits)
 
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 COMMAND_TOKENS: Final = 60
 ERROR_TOKENS: Final = 100
 WORK_TOKENS: Final = 120
-"""Tokens for an earlier session that worked on the like, with the tags."""
+"""Tokens for an earlier session with similar work, with the tags."""
 _FENCE_TOKENS: Final = 24
 """Tokens of the tags around lines without a label."""
 _RULE_TOKENS: Final = 50

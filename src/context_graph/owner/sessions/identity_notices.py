@@ -54,7 +54,7 @@ class IdentityNotices:
         self._alarms: OrderedDict[str, str] = OrderedDict()
         """Of sessions that crossed a line: the specification's words for it."""
         self._looks_back: OrderedDict[str, bool] = OrderedDict()
-        """Of sessions with work: whether an earlier one that worked on the like is to be looked for; none of
+        """Of sessions with work: whether an earlier one with similar work is to be looked for; none of
         those that were shown one."""
         self._steady: OrderedDict[str, tuple[StateAndLevel, int]] = OrderedDict()
         """Of sessions with calls: their state, and for how many calls in a row they had it."""
