@@ -171,7 +171,7 @@ class Failures:
             if lesson.solved_by and not lesson.destroys:
                 self.lessons.append(lesson)
                 del self.lessons[:-MAX_LESSONS]
-        whole = _shown(line) or shown
+        whole = _shown(line) if line and all(map(_mends, _doing(line))) else shown
         if not phrases.is_lookup(phrases.command_line(command)) and _may_solve(whole):
             for failure in self.open:
                 if not shown.startswith(_REVERTS) or failure.command.startswith("git "):
@@ -294,11 +294,12 @@ def _may_solve(line: str) -> bool:
     """Return whether a line may mend something: a commit, a check or an issue tracker's word does not."""
     if any(each.kind in ("test", "lint") for each in commands_in(line_of(line))):
         return False
-    return any(
-        command_head(part).split(" ")[0] not in ("git", "bd", "gh", "glab", "echo", "sleep")
-        or part.startswith(_MENDING_GIT)
-        for part in _doing(line)
-    )
+    return any(map(_mends, _doing(line)))
+
+
+def _mends(command: str) -> bool:
+    head = command_head(command).split(" ")[0]
+    return head not in ("git", "bd", "gh", "glab", "echo", "sleep") or command.startswith(_MENDING_GIT)
 
 
 def _doing(line: str) -> list[str]:

@@ -75,8 +75,6 @@ _BY_NAME: Final = linear(
     r"no module|missing|permission denied|unable to|no matching|no rule|did not match|unknown"
 )
 """Errors that are about one thing: what mended another thing of the kind may mend nothing here."""
-
-
 _IS_TAKEN: Final = linear(r"(?i)in use|already (?:allocated|running|exists)")
 """Of them those about what something else has: what gave that free may hold nothing of another."""
 

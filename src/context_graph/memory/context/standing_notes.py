@@ -177,15 +177,14 @@ class StandingNotes(Follower):
         spoken = language_of(prompt)
 
         def nearness(rule: _Rule) -> float:
-            text, is_general = rule.statement.text, rule.reach <= ALL_WORK  # others are told where they apply
-            cosine = near(text)
+            text = rule.statement.text
+            is_general = (
+                rule.reach <= ALL_WORK and language_of(text) is spoken
+            )  # others come where they apply
             if rule.statement.kind != "rule" or concerns(rule.statement, prompt=prompt) >= _CONCERNS:
                 return 0.0
-            return (
-                cosine
-                if cosine >= (_NEAR if is_general and language_of(text) is spoken else _VERY_NEAR)
-                else 0.0
-            )
+            cosine = near(text)
+            return cosine if cosine >= (_NEAR if is_general else _VERY_NEAR) else 0.0
 
         yield from self._told_at(session_id, shown, nearness, least=_NEAR)
 
