@@ -107,11 +107,18 @@ class Circles:
         """
         if not self.repeats:
             return ""
-        last: dict[int, _Result] = {result.sign: result for result in list(self._results)[-self._streak :]}
-        named = ", ".join(_told(result) for result in list(last.values())[-_LABELS:])
+        signs = {result.sign: result for result in list(self._results)[-self._streak :]}
+        last: dict[tuple[str, bool], int] = {}
+        for result in signs.values():  # parts of a file that are read one by one have one label
+            times = last.pop((result.label, result.success), 0)
+            last[result.label, result.success] = times + result.times
+        named = ", ".join(
+            f"`{label}` {'ran' if success else 'failed'} {times} times"
+            for (label, success), times in list(last.items())[-_LABELS:]
+        )
         if len(last) > _LABELS:
             named += f" and {len(last) - _LABELS} more"
-        same = " with the same output" if len(last) == 1 else ", each with the same output"
+        same = " with the same output" if len(signs) == 1 else ", each with the same output"
         return (
             f"The last {self._streak} calls repeat earlier ones; by now {named}{same}, and none of them "
             "touched a new file."
@@ -162,7 +169,3 @@ def label_of(event: HookEvent) -> str:
         words = " ".join(words).rpartition("'")[0].split()
     shown = "".join(char if char.isprintable() else "?" for char in " ".join(words).replace("`", "'"))
     return shown if len(shown) <= _LABEL_CHARS else shown[: _LABEL_CHARS - 1] + "…"
-
-
-def _told(result: _Result) -> str:
-    return f"`{result.label}` {'ran' if result.success else 'failed'} {result.times} times"

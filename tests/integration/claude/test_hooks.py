@@ -371,10 +371,11 @@ def test_a_session_off_its_track_is_told_since_when_and_what_to_do(cli: Cli) -> 
     for number, topic in enumerate(TOPICS):
         told.append(context(hook(cli, "pre-tool", body("pre-tool", number=200 + number, text=topic * 4))))
         told.append(context(hook(cli, "post-tool", body("post-tool", number=200 + number, text=topic * 4))))
-    # An owner that is late for a hook says it at the next one.
-    for number in range(9):
-        if number == 0 or not any(told):
-            told.append(context(hook(cli, "prompt-submit", body("prompt-submit", number=210 + number))))
+    for number in range(9):  # an owner that is late for a hook says it at the next one
+        if not any(told):
+            given = body("pre-tool", number=210 + number, text=TOPICS[-1] * 4)
+            told.append(context(hook(cli, "pre-tool", given)))
+    told.append(context(hook(cli, "prompt-submit", body("prompt-submit"))))
     said = [text for text in told if text]
     assert 1 <= len(said) <= 2, "at the line that warns, and at that of a crisis"
     for text in said:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import time
+from collections.abc import Iterable, Iterator
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,8 @@ TOPICS = (
     "vim colorscheme palette/gruvbox_dark.vim highlight_group syntax.region theme::contrast terminal ",
     "xylophone tune mallets/rosewood_bar.scad resonator_tube overtone.hz pitch::octave hammer glissando ",
 )
+WORK = [f"pytest tests/test_bucket.py -k {letter}" for letter in "abcdefghijkl"]
+SAID = "unlike what this session has been about"
 RULE = "Never use floats for money."
 
 
@@ -56,19 +59,38 @@ def test_a_rule_that_came_too_late_is_told_at_the_next_prompt(tmp_path: Path) ->
     service.close()
 
 
+def _calls(commands: Iterable[str]) -> Iterator[dict[str, Any]]:
+    for number, command in enumerate(commands):
+        call = {"tool_name": "Bash", "tool_use_id": f"toolu_{number}", "tool_input": {"command": command}}
+        yield {**call, "tool_response": {"stdout": f"{command} ok", "stderr": ""}}
+
+
 def test_an_alarm_that_came_too_late_is_said_at_the_next_prompt(tmp_path: Path) -> None:
     """The session leaves its track while nobody waits for what its calls and its prompt are told."""
-    (tmp_path / "cache").mkdir()
-    service = build_service(tmp_path, Settings(), logging.getLogger("test"))
-    _told(service, tmp_path, "session-start", "s-1", waits_ms=60_000, source="startup")
-    _told(service, tmp_path, "prompt-submit", "s-1", waits_ms=60_000, prompt="please look at the bucket")
-    work = [f"pytest tests/test_bucket.py -k {letter}" for letter in "abcdefghijkl"]
-    for number, command in enumerate([*work, *(topic * 4 for topic in TOPICS)]):
-        call = {"tool_name": "Bash", "tool_use_id": f"toolu_{number}", "tool_input": {"command": command}}
-        done = {**call, "tool_response": {"stdout": f"{command} ok", "stderr": ""}}
+    service = _off_track(tmp_path)
+    for done in _calls([*WORK, *(topic * 4 for topic in TOPICS)]):
         assert not _told(service, tmp_path, "post-tool", "s-1", waits_ms=1, **done)
-    said = "unlike what this session has been about"
-    assert said not in _told(service, tmp_path, "prompt-submit", "s-1", waits_ms=1, prompt="look at it")
-    assert said in _told(service, tmp_path, "prompt-submit", "s-1", waits_ms=60_000, prompt="look again")
-    assert said not in _told(service, tmp_path, "prompt-submit", "s-1", waits_ms=60_000, prompt="and again")
+    assert SAID not in _told(service, tmp_path, "prompt-submit", "s-1", waits_ms=1, prompt="look at it")
+    assert SAID in _told(service, tmp_path, "prompt-submit", "s-1", waits_ms=60_000, prompt="look again")
+    assert SAID not in _told(service, tmp_path, "prompt-submit", "s-1", waits_ms=60_000, prompt="and again")
     service.close()
+
+
+def test_an_alarm_that_half_of_the_last_calls_speak_against_waits_for_the_next_ones(tmp_path: Path) -> None:
+    service = _off_track(tmp_path)
+    told = [
+        _told(service, tmp_path, "post-tool", "s-1", waits_ms=60_000, **done)
+        for done in _calls([*WORK, *(topic * 4 for topic in TOPICS * 2)])
+    ]
+    said = [number for number, text in enumerate(told) if SAID in text]
+    assert said[0] == len(WORK) + 3, "half of eight; the one before crossed the line"
+    service.close()
+
+
+def _off_track(root: Path) -> OwnerService:
+    """A service with a session that is about to work on one thing."""
+    (root / "cache").mkdir()
+    service = build_service(root, Settings(), logging.getLogger("test"))
+    _told(service, root, "session-start", "s-1", waits_ms=60_000, source="startup")
+    _told(service, root, "prompt-submit", "s-1", waits_ms=60_000, prompt="please look at the bucket")
+    return service

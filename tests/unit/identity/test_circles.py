@@ -142,9 +142,17 @@ def test_several_calls_are_named_up_to_three() -> None:
     )
 
 
+def test_calls_that_are_called_alike_are_named_once() -> None:
+    """Two parts of a file have one label."""
+    circles = Circles()
+    for part in ("the first lines", "the last lines") * 3:
+        circles.observe(call((READ[0], READ[1], part)))
+    assert "by now `Read src/x.py` ran 6 times, each with" in circles.sentence()
+
+
 def test_the_sentence_is_one_short_line_whatever_the_calls_were() -> None:
     circles = Circles()
-    hostile = [("T" * 500, "a`b\n\u2028c\x1b[2J\u202e" * 200, "x" * 2048 + n) for n in "abc"]
+    hostile = [(n + "T" * 500, "a`b\n\u2028c\x1b[2J\u202e" * 200, "x" * 2048 + n) for n in "abc"]
     for what in (*hostile, *hostile):
         circles.observe(call(what))
     told = circles.sentence()

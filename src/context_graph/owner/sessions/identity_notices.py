@@ -142,16 +142,20 @@ class IdentityNotices:
         return _joined((alarm, state))
 
     def alarm(self, live: LiveSession, mode: str) -> str:
-        """Return the alarm that is not shown yet, and mark it as shown; "" for none, or one that is over."""
-        text, ic = self._alarms.pop(live.snapshot.session_id, ""), live.snapshot.last_ic
-        if not text or (mode == ALARMS and not (is_ic_warning(ic) or is_ic_crisis(ic))):
+        """Return the alarm that is not shown yet, and mark it as shown; "" for none, or one that is over. One
+        that the last calls do not bear out waits for the next ones.
+        """
+        session_id, ic = live.snapshot.session_id, live.snapshot.last_ic
+        last_calls = self._calls.get(session_id, ())
+        asked = self._asked.get(session_id, frozenset[str]())
+        is_over = mode == ALARMS and not (is_ic_warning(ic) or is_ic_crisis(ic))
+        if mode == ALARMS and not is_over and is_on_subject(asked, [words for _, words in last_calls]):
+            return ""
+        text = self._alarms.pop(session_id, "")
+        if not text or is_over:
             return ""
         if live.told:  # the level is told, the state is not
             live.told = live.told[0], state_and_level(live.metrics)[1]
-        last_calls = self._calls.get(live.snapshot.session_id, ())
-        asked = self._asked.get(live.snapshot.session_id, frozenset[str]())
-        if mode == ALARMS and is_on_subject(asked, [words for _, words in last_calls]):
-            return ""
         means = off_track([*live.ic_history] or [ic], [label for label, _ in last_calls])
         return {ALARMS: means, CHANGES: f"{text}. {means}"}.get(mode, text)
 
