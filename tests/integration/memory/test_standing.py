@@ -149,6 +149,8 @@ def test_a_sentence_that_ends_a_rule_is_kept_though_it_sounds_like_a_task(cli: C
     assert later not in start(cli, "s-2"), "there is nothing that it could change"
     says(cli, "s-3", "Add the basket. The maximal line length is 80, always.")
     says(cli, "s-4", "Show the total.", later)
+    kept = [node["content"] for node in memory(cli, "list", "--kind", "rule")["nodes"]]
+    assert later in kept, "a command waits for what sessions left; a start on a busy machine does not"
     text = start(cli, "s-5")
     assert later in text and "is 80" not in text
 
