@@ -15,12 +15,13 @@ import os
 
 # hashlib would load OpenSSL for this one function (see store.layout).
 from _blake2 import blake2b
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cache, partial
 from typing import Any, Final
 from uuid import UUID
 
+from context_graph.memory.context.standing_notes import stated_by_user
 from context_graph.memory.context.summary import SessionWork
 from context_graph.memory.evidence import KEY, SUPERSEDES, Evidence, top_of
 from context_graph.memory.filters import RecallFilters
@@ -40,8 +41,7 @@ Users = Callable[[str], Memex | None]
 """Opens the memory of an account by its store's name (`config.account_of`); makes it if that can be."""
 
 SOURCE: Final = CAPTURED
-_SAID_BEFORE: Final = 256
-"""Rules, and decisions, of a store that a sentence may end: the newest."""
+_NEWEST: Final = 256
 NOTES: Final = "notes"
 """Key of a summary's metadata that has the ids of its session's notes."""
 GATHERED: Final = "gathered"
@@ -128,11 +128,16 @@ def absorb(
     return new
 
 
+def newest(memex: Memex, kinds: Iterable[NoteKind]) -> Iterator[MemoryNode]:
+    """Yield the 256 newest notes of each kind, the older ones first."""
+    for kind in kinds:
+        yield from reversed(memex.list(limit=_NEWEST, filters=RecallFilters(kind=kind)).nodes)
+
+
 def _said_before(memex: Memex) -> list[Statement]:
-    """Return the newest rules and decisions of a store's user."""
-    kinds = (NoteKind.RULE, NoteKind.DECISION)
-    pages = [memex.list(limit=_SAID_BEFORE, filters=RecallFilters(kind=kind)).nodes for kind in kinds]
-    return [read("rule", node.content) for nodes in pages for node in nodes]
+    """Return what the store's user stated, as far as a sentence may end it."""
+    nodes = newest(memex, (NoteKind.RULE, NoteKind.DECISION))
+    return [read(kind, node.content) for node in nodes if (kind := stated_by_user(node))]
 
 
 def _without_template(event: HookEvent, templates: Templates) -> HookEvent:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os.path
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Final
@@ -55,8 +55,7 @@ class Files:
 
     def changed(self, path: str, symbols: list[str], *, new: bool = False, lines: int = 0) -> None:
         """Note that ``path`` was changed, what in it, and how much."""
-        known = self.symbols.pop(path, [])
-        self.symbols[path] = list(dict.fromkeys([*known, *symbols]))[:MAX_SYMBOLS]
+        touch(self.symbols, path, symbols)
         self.lines[path] = self.lines.get(path, 0) + lines
         if len(self.symbols) > MAX_FILES:
             self._forget(next(iter(self.symbols)))
@@ -90,6 +89,11 @@ class Files:
         """Return the files that are part of the project, the most changed first, of equals the last."""
         order = sorted(reversed(self.symbols), key=lambda path: -self.lines.get(path, 0))
         return {path: self.symbols[path] for path in order if not self.is_scratch(path)}
+
+
+def touch(files: dict[str, list[str]], path: str, symbols: Iterable[str]) -> None:
+    """Make ``path`` the newest of ``files``, with ``symbols`` beside those that it has."""
+    files[path] = list(dict.fromkeys([*files.pop(path, ()), *symbols]))[:MAX_SYMBOLS]
 
 
 def is_scratch(path: str, made: Collection[str], ran: Collection[str]) -> bool:

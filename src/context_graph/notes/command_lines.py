@@ -304,9 +304,9 @@ def _command(words: list[str]) -> Command | None:
 
 def _interpreted(words: list[str], at: int, bare: str) -> Command | None:
     """Return the command of an interpreter: the module or the script that it runs, else a snippet."""
-    place = at + 1
+    place, gives_text = at + 1, _GIVES_TEXT.get(bare, _GIVES_TEXT[""])
     while place < len(words) and words[place].startswith("-") and words[place] not in ("-m", "-"):
-        if _GIVES_TEXT.get(bare, _GIVES_TEXT[""]).fullmatch(words[place]):
+        if gives_text.fullmatch(words[place]):
             return _text_given(words[: at + 1], bare)
         place += 1
     argument = words[place] if place < len(words) else ""
@@ -319,7 +319,6 @@ def _interpreted(words: list[str], at: int, bare: str) -> Command | None:
             target, count = _kind_of_target(words[end:])
             kind, end = target or kind, end + count
         return _made(kind, words[:end], " ".join((module, *words[place + 2 : end])), words[end:])
-    gives_text = _GIVES_TEXT.get(bare, _GIVES_TEXT[""])
     if not argument or argument.startswith("-") or any(map(gives_text.fullmatch, words[place + 1 :][:1])):
         return _text_given(words[: at + 1], bare)
     script = argument.removeprefix("./")

@@ -15,7 +15,7 @@ from context_graph.claude.hooks.origin import is_of_the_client, is_report, own_w
 from context_graph.model import EDITING, SHELLS, EventKind, HookEvent
 from context_graph.notes.answers import answered, answering, still_told
 from context_graph.notes.asked import details_of, gist_of
-from context_graph.notes.changes import MAX_FILES, MAX_SYMBOLS, Files, changed_lines, is_test
+from context_graph.notes.changes import MAX_FILES, Files, changed_lines, is_test, touch
 from context_graph.notes.command_lines import failed_by, hides_failure
 from context_graph.notes.commits import commits_in
 from context_graph.notes.compaction import bullets_of
@@ -298,8 +298,7 @@ class Gathered:
     ) -> None:
         turn.files.changed(path, symbols, new=new, lines=lines)
         self.made.changed(path, symbols, new=new, lines=lines)
-        names = [*turn.uncommitted.pop(path, ()), *symbols]
-        turn.uncommitted[path] = list(dict.fromkeys(names))[:MAX_SYMBOLS]
+        touch(turn.uncommitted, path, symbols)
         if len(turn.uncommitted) > MAX_FILES:
             del turn.uncommitted[next(iter(turn.uncommitted))]
         self._outdate(path, symbols)

@@ -39,14 +39,19 @@ class UserSentence(NamedTuple):
 
 def user_sentences(event: HookEvent) -> list[UserSentence]:
     """Return what a prompt says that holds on; [] for any other event. Cost: as `sentences_in`."""
-    return sentences_in(own_words(event.parts.words or event.input_text)) if event.is_prompt else []
+    return sentences_in(_words_of(event))
+
+
+def _words_of(event: HookEvent) -> str:
+    """Return what a prompt says, "" for any other event."""
+    return own_words(event.parts.words or event.input_text) if event.is_prompt else ""
 
 
 def ending_in(event: HookEvent, known: Callable[[], Sequence[Statement]]) -> list[UserSentence]:
     """Return the sentences of a short prompt that end one of ``known``, whatever else speaks for them:
     `PRs go to trunk now`, where somebody said that they go to develop.
     """
-    prompt = own_words(event.parts.words or event.input_text) if event.is_prompt else ""
+    prompt = _words_of(event)
     if not prompt or len(prompt) > _TALK_CHARS:
         return []
     reading = Prompt(prompt)

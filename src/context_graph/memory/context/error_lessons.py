@@ -71,12 +71,12 @@ _CODE: Final = linear(r"(?i)(?:error|status|code|errno|http/[\d.]+|http)[: (#]{0
 _INSTALLS: Final = linear(r" (?:install|add|get)((?: +(?:-[\w-]+|[\w./@:=<>~^-]+))+)")
 _PIECE: Final = re.compile(r"[^\W_]{3,}")
 _BY_NAME: Final = linear(
-    r"(?i)in use|already (?:allocated|running|exists)|no such file|not found|does not exist|cannot find|"
-    r"no module|missing|permission denied|unable to|no matching|no rule|did not match|unknown"
+    r"(?i)no such file|not found|does not exist|cannot find|no module|"
+    r"missing|permission denied|unable to|no matching|no rule|did not match|unknown"
 )
 """Errors that are about one thing: what mended another thing of the kind may mend nothing here."""
 _IS_TAKEN: Final = linear(r"(?i)in use|already (?:allocated|running|exists)")
-"""Of them those about what something else has: what gave that free may hold nothing of another."""
+"""As well, about what something else has: what gave that free may hold nothing of another."""
 
 
 @dataclass(slots=True)
@@ -268,8 +268,8 @@ def _needed(taught: Taught) -> frozenset[str]:
     run_on = mentioned.intersection(_PIECE.findall(taught.command.casefold()))
     if _only_edits(steps):
         return names
-    is_absent = ABSENT.found(error)
-    if not (is_absent or _BY_NAME.found(error)) or any(map(_sets_up_all, steps)):
+    is_absent, is_taken = ABSENT.found(error), _IS_TAKEN.found(error)
+    if not (is_absent or is_taken or _BY_NAME.found(error)) or any(map(_sets_up_all, steps)):
         return mentioned - run_on
     installed = frozenset(piece for piece in _packages_of(taught.solved) if piece in error.casefold())
     if installed:
@@ -278,7 +278,7 @@ def _needed(taught: Taught) -> frozenset[str]:
     is_other_form = any(word in taught.solved.split() for word in taught.command.split()[:1])
     if mentioned and mentioned <= run_on and not (is_absent or is_other_form):
         return (names | words) - run_on
-    is_its_own = len(words) >= _WORDS_OF_ITS_OWN and not (is_absent or _IS_TAKEN.found(error))
+    is_its_own = len(words) >= _WORDS_OF_ITS_OWN and not (is_absent or is_taken)
     return mentioned if is_its_own and not mentioned else names | words
 
 

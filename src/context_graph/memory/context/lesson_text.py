@@ -110,15 +110,18 @@ def teaches(error: str) -> bool:
     """Return whether an error is unlike most others: no count of errors, nor what a test says of the code
     under work."""
     is_usual = counts_only(error) or _OF_A_TEST.found(error)
-    words = frozenset(_WORD.findall(_LINE_OF_FILE.sub(" ", _NAMED.sub(" ", error))))
-    return len(words) >= _LEAST_WORDS and not is_usual
+    return len({*_WORD.findall(_unplaced(error))}) >= _LEAST_WORDS and not is_usual
 
 
 @lru_cache(maxsize=1024)
 def telling(error: str) -> frozenset[str]:
     """Return the words of an error, without what it names and where it is."""
-    bare = _PATH.sub(" ", _LINE_OF_FILE.sub(" ", _NAMED.sub(" ", error)))
-    return frozenset(_WORD.findall(bare.casefold()))
+    return frozenset(_WORD.findall(_PATH.sub(" ", _unplaced(error)).casefold()))
+
+
+def _unplaced(error: str) -> str:
+    """Return an error without what it quotes and where it is."""
+    return _LINE_OF_FILE.sub(" ", _NAMED.sub(" ", error))
 
 
 def quoted_in(error: str) -> frozenset[str]:

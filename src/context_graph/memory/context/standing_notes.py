@@ -94,16 +94,12 @@ class StandingNotes(Follower):
         self._add(node, "rule", times, is_users=True)
 
     def _take(self, node: MemoryNode, *, deleted: bool) -> None:
-        kind = kind_of_memory(node.metadata)
+        kind = stated_by_user(node)
         self._drop(node.id)
-        if deleted or kind not in (NoteKind.RULE, NoteKind.DECISION):
+        if deleted or kind is None:
             return
         own = node.metadata.get(NOTE)
-        extra = own if isinstance(own, dict) else {}
-        if kind is NoteKind.RULE:
-            self._add(node, "rule", extra.get("times"))
-        elif extra.get("said_by") == "user" and not node.content.startswith("Asked: "):
-            self._add(node, "decision", extra.get("times"))
+        self._add(node, kind, own.get("times") if isinstance(own, dict) else None)
 
     def _add(self, node: MemoryNode, kind: Kind, times: object, **more: Any) -> None:
         statement = read(kind, node.content)
@@ -171,18 +167,18 @@ class StandingNotes(Follower):
         Args:
             near: The cosine of a text's meaning and the prompt's.
         """
-        yield from self._told_at(session_id, shown, lambda rule: concerns(rule.statement, prompt=prompt))
+        degrees = {rule.node_id: concerns(rule.statement, prompt=prompt) for rule in self._valid()}
+        yield from self._told_at(session_id, shown, lambda rule: degrees[rule.node_id])
         if near is None:
             return
         spoken = language_of(prompt)
 
         def nearness(rule: _Rule) -> float:
             text = rule.statement.text
-            is_general = (
-                rule.reach <= ALL_WORK and language_of(text) is spoken
-            )  # others come where they apply
-            if rule.statement.kind != "rule" or concerns(rule.statement, prompt=prompt) >= _CONCERNS:
+            if rule.statement.kind != "rule" or degrees[rule.node_id] >= _CONCERNS:
                 return 0.0
+            # One about some files or commands comes where they are.
+            is_general = rule.reach <= ALL_WORK and language_of(text) is spoken
             cosine = near(text)
             return cosine if cosine >= (_NEAR if is_general else _VERY_NEAR) else 0.0
 
@@ -251,6 +247,16 @@ class StandingNotes(Follower):
     def _valid(self) -> list[_Rule]:
         """Return the rules that no later one says again or replaced."""
         return [rule for rule in self._rules.values() if self._ended.get(rule.node_id) not in self._rules]
+
+
+def stated_by_user(node: MemoryNode) -> Kind | None:
+    """Return as what a note states something that its user said or stored; None for any other memory."""
+    kind, own = kind_of_memory(node.metadata), node.metadata.get(NOTE)
+    if kind is NoteKind.RULE:
+        return "rule"
+    is_users = isinstance(own, dict) and own.get("said_by") == "user"
+    is_choice = kind is NoteKind.DECISION and is_users and not node.content.startswith("Asked: ")
+    return "decision" if is_choice else None
 
 
 class _OfUser(Follower):

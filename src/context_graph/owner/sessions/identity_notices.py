@@ -146,13 +146,15 @@ class IdentityNotices:
         that the last calls do not bear out waits for the next ones.
         """
         session_id, ic = live.snapshot.session_id, live.snapshot.last_ic
-        last_calls = self._calls.get(session_id, ())
-        asked = self._asked.get(session_id, frozenset[str]())
+        text, last_calls = self._alarms.get(session_id, ""), self._calls.get(session_id, ())
+        if not text:
+            return ""
         is_over = mode == ALARMS and not (is_ic_warning(ic) or is_ic_crisis(ic))
+        asked = self._asked.get(session_id, frozenset[str]())
         if mode == ALARMS and not is_over and is_on_subject(asked, [words for _, words in last_calls]):
             return ""
-        text = self._alarms.pop(session_id, "")
-        if not text or is_over:
+        del self._alarms[session_id]
+        if is_over:
             return ""
         if live.told:  # the level is told, the state is not
             live.told = live.told[0], state_and_level(live.metrics)[1]

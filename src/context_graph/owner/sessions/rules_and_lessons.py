@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING, Final
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from context_graph.memory.context.standing_notes import StandingNotes
     from context_graph.memory.memex import Memex
     from context_graph.model.memory import MemoryNode
-    from context_graph.model.note import NoteKind
     from context_graph.text.quoting import Line
 
 START_TOKENS: Final = 150
@@ -28,7 +27,7 @@ TASK_TOKENS: Final = 64
 _PROMPT_RULES: Final = 6
 _SESSIONS: Final = 256
 _READ: Final = 256
-"""Notes of a kind that are read first, the newest."""
+"""Summaries that are read first, the newest."""
 _ACCOUNTS: Final = 8
 """Accounts whose rules are held beside the project's."""
 TEST_KEYS: Final = tuple(
@@ -183,6 +182,7 @@ class RulesAndLessons:
 
     def _rules(self) -> StandingNotes:
         """Return the rules, with what was stored since: at first those that count, then what changed."""
+        from context_graph.memory.capture import newest
         from context_graph.memory.context.standing_notes import StandingNotes
         from context_graph.model.note import NoteKind
 
@@ -193,7 +193,7 @@ class RulesAndLessons:
             notes = self._by_account[account] = StandingNotes()
             if len(self._by_account) > _ACCOUNTS:
                 self._by_account.popitem(last=False)
-            notes.take(_newest(memex, (NoteKind.RULE, NoteKind.DECISION)))
+            notes.take(newest(memex, (NoteKind.RULE, NoteKind.DECISION)))
             notes.seen = memex.seq
         elif memex.seq > notes.seen:
             is_new = True
@@ -209,7 +209,7 @@ class RulesAndLessons:
         return notes
 
     def _read_lessons(self) -> ErrorLessons:
-        from context_graph.memory.capture import CAPTURE_TAG
+        from context_graph.memory.capture import CAPTURE_TAG, newest
         from context_graph.memory.context.error_lessons import ErrorLessons
         from context_graph.memory.filters import RecallFilters
         from context_graph.model.note import NoteKind
@@ -217,7 +217,7 @@ class RulesAndLessons:
         memex, lessons = self._memex(), self._lessons
         if lessons is None:
             lessons = self._lessons = ErrorLessons()
-            lessons.take(_newest(memex, (NoteKind.LESSON,)))
+            lessons.take(newest(memex, (NoteKind.LESSON,)))
             summaries = memex.list(limit=_READ, filters=RecallFilters(tags=(CAPTURE_TAG,)))
             lessons.take(reversed(summaries.nodes))
             lessons.seen = memex.seq
@@ -233,14 +233,6 @@ class RulesAndLessons:
             self._brief.add(sorted(fresh))
             self._brief.forget_done()
             self._noted |= fresh
-
-
-def _newest(memex: Memex, kinds: Iterable[NoteKind]) -> Iterator[MemoryNode]:
-    """Yield the newest notes of each kind, the older ones first."""
-    from context_graph.memory.filters import RecallFilters
-
-    for kind in kinds:
-        yield from reversed(memex.list(limit=_READ, filters=RecallFilters(kind=kind)).nodes)
 
 
 def _headed(rules: list[Line]) -> list[Line]:
